@@ -11,7 +11,6 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/mmap_lock.h>
-#include <linux/sched/signal.h>
 
 #include <asm/sections.h>
 
@@ -268,24 +267,22 @@ static int census_entries(struct lmt_walk *walk, unsigned long addr, unsigned lo
 			}
 		}
 	}
-	return signal_pending(current) ? -EINTR : 0;
+	return 0;
 }
 
-int lmt_census_range(struct lmt_census *c, unsigned long start, unsigned long end)
+static void census_range(struct lmt_census *c, unsigned long start, unsigned long end)
 {
 	struct census walk = { .walk.entries = census_entries, .c = c };
-	int ret;
 
 	memset(c, 0, sizeof(*c));
-	ret = lmt_walk(&walk.walk, start, end);
+	lmt_walk(&walk.walk, start, end);
 	c->tables = walk.walk.tables;
 	c->exec_tables = walk.walk.exec_tables;
-	return ret;
 }
 
-int lmt_census_all(struct lmt_census *c)
+void lmt_census_all(struct lmt_census *c)
 {
-	return lmt_census_range(c, lmt_map_start(), lmt_map_end());
+	census_range(c, lmt_map_start(), lmt_map_end());
 }
 
 u64 lmt_census_total(const struct lmt_census *c)
@@ -318,20 +315,19 @@ static void layout_sum(struct seq_file *m, const char *key, const u64 bytes[LMT_
 }
 
 /* The alias of the kernel's text and read-only data. */
-int lmt_census_text(struct lmt_census *c)
+void lmt_census_text(struct lmt_census *c)
 {
-	return lmt_census_range(c, (unsigned long)lm_alias(ops->text_start),
-				(unsigned long)lm_alias(ops->text_end));
+	census_range(c, (unsigned long)lm_alias(ops->text_start),
+		     (unsigned long)lm_alias(ops->text_end));
 }
 
 int lmt_layout_show(struct seq_file *m, void *v)
 {
 	struct lmt_census all, text;
-	int i, ret;
+	int i;
 
-	ret = lmt_census_all(&all) ?: lmt_census_text(&text);
-	if (ret)
-		return ret;
+	lmt_census_all(&all);
+	lmt_census_text(&text);
 	for (i = 0; i < LMT_NR_LEVELS; i++)
 		seq_printf(m, "%s\t%llu\t%llu\n", lmt_level_name[i], leaves(all.bytes, i),
 			   all.bytes[i]);
@@ -377,10 +373,7 @@ void lmt_test_layout(struct lmt *t, const u64 *arg)
 	int i;
 
 	lmt_case(t, "sum");
-	if (lmt_census_all(&c)) {
-		lmt_fail(t, "interrupted by a signal");
-		return;
-	}
+	lmt_census_all(&c);
 	lmt_check_whole(t, &c);
 	for (i = 0; i < LMT_NR_LEVELS; i++)
 		lmt_diag(t, "%s: %llu leaves, %llu bytes", lmt_level_name[i], leaves(c.bytes, i),
@@ -401,10 +394,7 @@ void lmt_test_layout(struct lmt *t, const u64 *arg)
 			 c.tables);
 
 	lmt_case(t, "text_alias_read_only");
-	if (lmt_census_text(&text)) {
-		lmt_fail(t, "interrupted by a signal");
-		return;
-	}
+	lmt_census_text(&text);
 	if (lmt_census_total(&text) != ops->text_end - ops->text_start)
 		lmt_fail(t, "the alias of the kernel's text has %llu bytes, the text has %td",
 			 lmt_census_total(&text), ops->text_end - ops->text_start);

@@ -317,7 +317,7 @@ static void invalid_inside(struct lmt *t, struct lmt_area *a, unsigned long va,
 	lmt_window_changed(t, &w, 0, PTE_VALID, LMT_JOINED, "all invalid");
 
 	ret = ops->set_memory_valid(va + inner * PAGE_SIZE, 1, 1);
-	if (ret == -EINVAL && !*ops->rodata_full && w.level[(va - w.start) >> PAGE_SHIFT] != LMT_PTE) {
+	if (ret == -EINVAL && !*ops->rodata_full && lmt_lookup(va).level != LMT_PTE) {
 		lmt_probe(t, p, "after a refusal");
 		lmt_window_changed(t, &w, 0, PTE_VALID, LMT_JOINED, "after a refusal");
 		lmt_skip(t, "rodata is not full: %d for one page of the leaf, and nothing changed",

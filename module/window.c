@@ -135,18 +135,14 @@ bool lmt_window_look(struct lmt *t, struct lmt_window *w)
 }
 
 /* Census of the map without the window, of which level is a snapshot. */
-static bool outside(struct lmt *t, struct lmt_window *w, const u8 *level, struct lmt_census *c)
+static void outside(const struct lmt_window *w, const u8 *level, struct lmt_census *c)
 {
 	unsigned long i;
 
-	if (lmt_census_all(c)) {
-		lmt_fail(t, "interrupted by a signal");
-		return false;
-	}
+	lmt_census_all(c);
 	for (i = 0; i < w->n; i++)
 		if (level[i] != LMT_HOLE)
 			c->bytes[level[i]] -= PAGE_SIZE;
-	return true;
 }
 
 /* Is the page mapped, and does nobody make it valid or invalid at any time? */
@@ -208,10 +204,7 @@ int lmt_window_init(struct lmt *t, struct lmt_window *w, unsigned long va, unsig
 	}
 	memcpy(w->level, w->now_level, w->n);
 	memcpy(w->attr, w->now_attr, w->n * sizeof(*w->attr));
-	if (!outside(t, w, w->level, &w->outside)) {
-		lmt_window_free(w);
-		return -EIO;
-	}
+	outside(w, w->level, &w->outside);
 	return 0;
 }
 
@@ -305,8 +298,7 @@ static bool outside_same(struct lmt *t, struct lmt_window *w, const char *when)
 	bool ok = true;
 	int i;
 
-	if (!outside(t, w, w->now_level, &now))
-		return false;
+	outside(w, w->now_level, &now);
 	for (i = 0; i < LMT_NR_LEVELS; i++) {
 		if (now.bytes[i] == w->outside.bytes[i])
 			continue;
