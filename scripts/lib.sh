@@ -103,16 +103,16 @@ tree_state() {
 	} | sha256sum | cut -c1-16
 }
 
-# locked FILE COMMAND...: runs a command while holding a lock.
+# locked FILE COMMAND...: runs a command while holding a lock. Not to be called
+# in a condition: errors in functions would then go unnoticed.
 locked() {
-	local lock=$1 fd rc=0
+	local lock=$1 fd
 	shift
 	mkdir -p "$(dirname "$lock")"
 	exec {fd}>"$lock"
 	flock -n "$fd" || { say "waiting for another run to finish"; flock "$fd"; }
-	"$@" {fd}>&- || rc=$?
+	"$@" {fd}>&-
 	exec {fd}>&-
-	return "$rc"
 }
 
 # with_progress LOG WHAT COMMAND...: runs a command with its output in LOG;
