@@ -65,6 +65,16 @@ case_of() {
 	esac
 }
 
+# no_verdict NAME OUTPUT: the program failed at what is no test of the kernel,
+# and would likely not fail again. mremap_test sees to it that its destination is
+# free, but not that what it maps below it (the "preamble") is: now and then, 1
+# of 24 times, address space randomization has put something there.
+no_verdict() {
+	[ "$1" = mm/mremap_test ] &&
+		[ "$(grep -cE '^[[:space:]]*not ok ' "$2")" -eq 1 ] &&
+		grep -q 'Failed to map dest preamble region: File exists' "$2"
+}
+
 plan $(($(wc -l <"$tmp/list") + 1))
 mark_log
 # mremap_test maps 2 GiB twice, and touches a little of it: small guests refuse.
@@ -80,20 +90,26 @@ while read -r name limit sources args; do
 	[ "$args" != - ] || args=
 	limit=$((limit * ${LMT_BASE_SLOW:-1}))
 	start=$(cut -d' ' -f1 /proc/uptime)
-	# shellcheck disable=SC2086 # Words are wanted.
-	(cd "base/${name%/*}" && exec timeout -s KILL "$limit" "./${name##*/}" $args) \
-		>"$tmp/out" 2>&1 </dev/null
-	rc=$?
+	for try in 1 2 3; do
+		# shellcheck disable=SC2086 # Words are wanted.
+		(cd "base/${name%/*}" && exec timeout -s KILL "$limit" "./${name##*/}" $args) \
+			>"$tmp/out" 2>&1 </dev/null
+		rc=$?
+		if [ "$rc" -eq 0 ] || [ "$try" -eq 3 ] || ! no_verdict "$name" "$tmp/out"; then
+			break
+		fi
+		diag "$name: try $try found its place in the address space taken; once more"
+	done
 	end=$(cut -d' ' -f1 /proc/uptime)
 	# Of what went well, only that it is not a plain "ok".
-	if [ $rc -eq 0 ]; then
+	if [ "$rc" -eq 0 ]; then
 		grep -vE '^ok [0-9]+ ' "$tmp/out" | sed 's/^/# /'
 		grep -E '^ok [0-9]+ .*# (SKIP|XFAIL)' "$tmp/out" | sed -n '1,5s/^/# /p'
 	else
 		diag_file "$tmp/out"
 	fi
 	diag "$name: exit $rc after $(echo "$start $end" | awk '{ printf "%.1f", $2 - $1 }') s"
-	case_of "$name" $rc "$tmp/out"
+	case_of "$name" "$rc" "$tmp/out"
 done <"$tmp/list"
 check_splats "the kernel complained of nothing"
 finish

@@ -84,6 +84,15 @@ ok "a patch that changed is applied anew" eval 'ktree && has b $'"'one\n2\nthree
 ok "what stayed the same keeps its time" test "$(time_of a)" = "$a"
 ok "what changed does not" test "$(time_of b)" != "$b"
 ok "and then there is nothing to do" eval 'ktree 2>&1 | { ! grep applying; }'
+# What a build made of the contents in between must look old to make.
+touch -d 2001-01-01 "$t/b"
+b=$(time_of b)
+sed -i 's/+2/+two_/' "$p/patches/1.0/0002-last-for-linear_map_test.patch"
+ok "contents that change" eval 'ktree && has b $'"'one\ntwo_\nthree'"
+between=$(time_of b)
+sed -i 's/+two_/+2/' "$p/patches/1.0/0002-last-for-linear_map_test.patch"
+ok "and come back" eval 'ktree && has b $'"'one\n2\nthree'"
+ok "are newer than what was in between" eval '[[ $(time_of b) > $between && $between != "$b" ]]'
 
 echo mine >>"$t/a"
 sed -i 's/+2/+II/' "$p/patches/1.0/0002-last-for-linear_map_test.patch"
