@@ -52,24 +52,27 @@ all_listed() {
 # The reason and mode that must come of it, as "MODE REGEX" lines of which one
 # must fit. What each CPU's ID_AA64MMFR2_EL1 says cannot be seen from user space.
 wanted() {
-	rule=$1
-	test=$(arg arm64.bbml2_test)
 	if debug_pagealloc; then
 		echo "pages debug_pagealloc needs pages"
-		return
+	elif [ "$(rodata)" = full ]; then
+		by_cpu "$1"
 	elif kfence_late; then
-		echo "pages KFENCE may be enabled late"
-		return
-	elif [ -z "$(config ARM64)" ]; then
-		# It cannot be told whether KFENCE is there.
-		echo "pages KFENCE may be enabled late"
-	fi
-	if [ "$(rodata)" != full ]; then
+		by_cpu "$1" | sed 's/^pages .*/pages KFENCE may be enabled late/'
+	elif [ -n "$(config ARM64)" ]; then
 		echo "blocks no page granularity needed"
-	elif arg_given arm64.nobbml2; then
+	else
+		# Without the configuration it cannot be told whether KFENCE is there.
+		by_cpu "$1" | sed 's/^pages .*/pages KFENCE may be enabled late/'
+		echo "blocks no page granularity needed"
+	fi
+}
+
+# by_cpu RULE: these, where the linear map has to change by pages.
+by_cpu() {
+	if arg_given arm64.nobbml2; then
 		echo "pages switched off by arm64\.nobbml2"
-	elif [ "$rule" = listed ]; then
-		case ,$test, in
+	elif [ "$1" = listed ]; then
+		case ,$(arg arm64.bbml2_test), in
 		# The test's parameter has the boot CPU lack it.
 		*,without:0,*)	echo "pages CPU has no FEAT_BBM level 2" ;;
 		*)		echo "blocks CPU on the FEAT_BBM level 2 allow-list" ;;
@@ -96,7 +99,7 @@ fits() {
 [ "${LMT_STOCK:-0}" != 1 ] || skip_all "LMT_STOCK=1: a kernel without the series has no boot line"
 patched || skip_all "a kernel without the series: no boot line, no linear_map_get_stats()"
 
-plan 8
+plan 9
 
 whole_log || diag "the kernel's log has lost its beginning: boot with a larger log_buf_len="
 grep -o 'linear_map: [a-z]*, rodata=.*' "$tmp/log" >"$tmp/line"
@@ -200,5 +203,33 @@ else
 fi
 [ "$warned" -eq "$want" ] || diag "the log has $warned warnings of arm64.trust_bbml2, should have $want"
 check "arm64.trust_bbml2 is warned of where it takes effect" test "$warned" -eq "$want"
+
+# A CPU without it must not run on a map that relies on it: it is refused, by
+# name, at boot and each time it is asked for, and the others run. So does a CPU
+# that another reason keeps off, but without the name.
+without=$(arg arm64.bbml2_test | sed -n 's/.*without:\([0-9][0-9]*\).*/\1/p')
+[ -d "$cpus/cpu${without:-none}" ] && [ "$without" -gt 0 ] || without=
+if [ "$mode" != blocks ] || [ "$(rodata)" != full ]; then without=; fi
+wrong=0
+for f in "$cpus"/cpu[0-9]*; do
+	n=${f##*/cpu}
+	refused=$(grep -c "linear_map: CPU$n refused: no usable FEAT_BBM level 2" "$tmp/log")
+	online=1
+	[ ! -r "$f/online" ] || online=$(cat "$f/online")
+	if [ "$n" = "$without" ]; then
+		# Only of the real CPUs is one started.
+		if [ -z "${LMT_CPUS:-}" ]; then
+			if (echo 1 >"$f/online") 2>/dev/null; then online=1; fi
+			again=$(dmesg | grep -c "linear_map: CPU$n refused: ")
+			[ "$again" -gt 1 ] || online="$online (it was not refused the second time)"
+		fi
+		[ "$refused" -ge 1 ] && [ "$online" = 0 ] && continue
+	else
+		[ "$refused" -eq 0 ] && [ "$online" = 1 ] && continue
+	fi
+	diag "CPU $n: refused $refused times, online: $online"
+	wrong=1
+done
+check "CPUs without it are refused, and only they" test $wrong -eq 0
 
 finish

@@ -236,6 +236,19 @@ debug_pagealloc() {
 	[ "$(config DEBUG_PAGEALLOC_ENABLE_DEFAULT)" = y ]
 }
 
+page_size() { awk '/^KernelPageSize:/ { print $2 * 1024; exit }' /proc/self/smaps; }
+
+# kfence_slack: bytes by which KFENCE may change what of the linear map is invalid
+# while nobody else does: its objects, a page each, are that while they are free.
+kfence_slack() {
+	i=$(cat /sys/module/kfence/parameters/sample_interval 2>/dev/null)
+	if [ "${i:-0}" = 0 ]; then
+		echo 0
+	else
+		echo $(($(config KFENCE_NUM_OBJECTS) * $(page_size)))
+	fi
+}
+
 loaded() { [ -d "/sys/module/$mod" ]; }
 
 # load_module: loads it unless it is there. The reason of a failure is in $why.
