@@ -38,9 +38,16 @@ unsigned long lmt_map_end(void)
 	return PAGE_END;
 }
 
-static void count_table(struct lmt_walk *walk, u64 val)
+/*
+ * Count a table of the linear map, to which an entry for @size bytes around @addr
+ * leads. One that is above vmalloc space too, as the root's only entry may be with
+ * 52-bit addresses, must not forbid execution: see map_mem().
+ */
+static void count_table(struct lmt_walk *walk, u64 val, unsigned long addr, unsigned long size)
 {
 	walk->tables++;
+	if ((addr | (size - 1)) >= lmt_map_end())
+		return;
 	if ((val & (PMD_TABLE_PXN | PMD_TABLE_UXN)) != (PMD_TABLE_PXN | PMD_TABLE_UXN))
 		walk->exec_tables++;
 }
@@ -60,7 +67,7 @@ static int walk_pmds(struct lmt_walk *walk, pmd_t *pmdp, unsigned long addr,
 		if ((val & TYPE_MASK) == TYPE_MASK) {
 			pte_t *ptep = (pte_t *)__va(__pte_to_phys(__pte(val)));
 
-			count_table(walk, val);
+			count_table(walk, val, addr, PMD_SIZE);
 			ret = walk->entries(walk, addr, next, LMT_PTE,
 					    (const u64 *)(ptep + pte_index(addr)));
 		} else {
@@ -92,7 +99,7 @@ static int walk_puds(struct lmt_walk *walk, pud_t *pudp, unsigned long addr,
 		if ((val & TYPE_MASK) == TYPE_MASK) {
 			pmd_t *pmdp = (pmd_t *)__va(__pte_to_phys(__pte(val)));
 
-			count_table(walk, val);
+			count_table(walk, val, addr, PUD_SIZE);
 			ret = walk_pmds(walk, pmdp + pmd_index(addr), addr, next);
 		} else {
 			ret = walk->entries(walk, addr, next, LMT_PUD, &val);
@@ -114,7 +121,7 @@ static int walk_p4ds(struct lmt_walk *walk, p4d_t *p4dp, unsigned long addr,
 		if (p4d_none(p4d))
 			continue;
 		if (pgtable_l4_enabled())
-			count_table(walk, p4d_val(p4d));
+			count_table(walk, p4d_val(p4d), addr, P4D_SIZE);
 		ret = walk_puds(walk, pud_offset(p4dp, addr), addr, next);
 	} while (p4dp++, addr = next, !ret && addr != end);
 	return ret;
@@ -136,7 +143,7 @@ static int walk_pgds(struct lmt_walk *walk, unsigned long addr, unsigned long en
 		if (pgd_none(pgd))
 			continue;
 		if (pgtable_l5_enabled())
-			count_table(walk, pgd_val(pgd));
+			count_table(walk, pgd_val(pgd), addr, PGDIR_SIZE);
 		ret = walk_p4ds(walk, p4d_offset(pgdp, addr), addr, next);
 	} while (pgdp++, addr = next, !ret && addr != end);
 	return ret;
