@@ -393,6 +393,9 @@ void lmt_test_churn(struct lmt *t, const u64 *arg);
 void lmt_test_concurrent(struct lmt *t, const u64 *arg);
 void lmt_test_seed(struct lmt *t, const u64 *arg);
 
+/* test_tlbsan.c */
+void lmt_test_tlbsan(struct lmt *t, const u64 *arg);
+
 /* main.c */
 
 #define LMT_MAX_ARGS	3
@@ -402,6 +405,7 @@ void lmt_test_seed(struct lmt *t, const u64 *arg);
  * @name: what is written to `run`
  * @meaning: one line for `tests`
  * @arg: its arguments, in order; each has a default
+ * @alone: not one of `all`
  * @fn: runs its cases
  */
 struct lmt_test {
@@ -411,6 +415,7 @@ struct lmt_test {
 		const char *name;
 		u64 min, max, def;
 	} arg[LMT_MAX_ARGS];
+	bool alone;
 	void (*fn)(struct lmt *t, const u64 *arg);
 };
 

@@ -162,6 +162,11 @@ static const struct lmt_test tests[] = {
 			{ "percent", 1, 95, 80 },
 		},
 		.fn = lmt_test_seed,
+	}, {
+		.name = "tlbsan",
+		.meaning = "right and wrong flushes, for the flush sanitizer to tell apart; not in `all`",
+		.alone = true,
+		.fn = lmt_test_tlbsan,
 	},
 };
 
@@ -205,7 +210,9 @@ static int parse(struct command *cmd, char *text)
 		return -EINVAL;
 	}
 	if (!strcmp(word, "all")) {
-		cmd->nr = ARRAY_SIZE(tests);
+		/* Those that run alone come last. */
+		while (cmd->nr < ARRAY_SIZE(tests) && !tests[cmd->nr].alone)
+			cmd->nr++;
 		if (!text)
 			return 0;
 		pr_err("`all` takes no arguments\n");

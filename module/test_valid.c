@@ -117,6 +117,27 @@ static void check_present(struct lmt *t, const struct lmt_probes *p)
 				 !p->want[i], !!p->want[i]);
 }
 
+/*
+ * What both kinds of cases begin with: the window around the pages, and probes.
+ * False where the case cannot be, which the test says then.
+ */
+static bool valid_begin(struct lmt *t, struct lmt_area *a, unsigned long va, unsigned long nr,
+			struct lmt_window *w, struct lmt_probes **p)
+{
+	if (lmt_window_init(t, w, a->va, a->nr))
+		return false;
+	lmt_window_touch(w, va, nr);
+	lmt_window_touch_done(w);
+	*p = kzalloc(sizeof(**p), GFP_KERNEL);
+	if (!*p)
+		lmt_skip(t, "memory is short");
+	else if (lmt_set_valid_allowed(t, w))
+		return true;
+	kfree(*p);
+	lmt_window_free(w);
+	return false;
+}
+
 /**
  * lmt_valid_case() - make pages invalid and valid again, with all checks
  * @t: the test, with an open case
@@ -134,17 +155,8 @@ void lmt_valid_case(struct lmt *t, struct lmt_area *a, unsigned long va, unsigne
 	struct lmt_window w;
 	int ret;
 
-	if (lmt_window_init(t, &w, a->va, a->nr))
+	if (!valid_begin(t, a, va, nr, &w, &p))
 		return;
-	lmt_window_touch(&w, va, nr);
-	lmt_window_touch_done(&w);
-	p = kzalloc(sizeof(*p), GFP_KERNEL);
-	if (!p) {
-		lmt_skip(t, "memory is short");
-		goto out;
-	}
-	if (!lmt_set_valid_allowed(t, &w))
-		goto out;
 	probe_range(p, a, va, nr);
 	lmt_kstats_get(&before);
 
@@ -291,17 +303,8 @@ static void invalid_inside(struct lmt *t, struct lmt_area *a, unsigned long va,
 	struct lmt_window w;
 	int ret;
 
-	if (lmt_window_init(t, &w, a->va, a->nr))
+	if (!valid_begin(t, a, va, pages, &w, &p))
 		return;
-	lmt_window_touch(&w, va, pages);
-	lmt_window_touch_done(&w);
-	p = kzalloc(sizeof(*p), GFP_KERNEL);
-	if (!p) {
-		lmt_skip(t, "memory is short");
-		goto out;
-	}
-	if (!lmt_set_valid_allowed(t, &w))
-		goto out;
 	probe_page(p, a, va + inner * PAGE_SIZE, 0);
 	probe_page(p, a, va + (inner - 1) * PAGE_SIZE, 0);
 	probe_page(p, a, va + (inner + 1) * PAGE_SIZE, 0);

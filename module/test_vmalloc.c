@@ -319,8 +319,11 @@ out:
 	kfree(p);
 }
 
-static void ro_rw_case(struct lmt *t, const char *name, unsigned int pages, unsigned int first,
-		       unsigned int nr)
+/* A case on a part of a vmalloc area of its own, freed at its end. */
+static void area_case(struct lmt *t, const char *name, unsigned int pages, unsigned int first,
+		      unsigned int nr,
+		      void (*fn)(struct lmt *t, struct lmt_alias *v, unsigned int first,
+				 unsigned int nr))
 {
 	struct lmt_alias *v;
 
@@ -332,20 +335,25 @@ static void ro_rw_case(struct lmt *t, const char *name, unsigned int pages, unsi
 		lmt_skip(t, "memory is short: no vmalloc area of %u pages", pages);
 		return;
 	}
-	ro_rw(t, v, first, nr, NULL);
+	fn(t, v, first, nr);
 	lmt_alias_put(t, v);
 	lmt_case_end(t);
 }
 
+static void ro_rw_only(struct lmt *t, struct lmt_alias *v, unsigned int first, unsigned int nr)
+{
+	ro_rw(t, v, first, nr, NULL);
+}
+
 void lmt_test_ro_rw(struct lmt *t, const u64 *arg)
 {
-	ro_rw_case(t, "one_page_area", 1, 0, 1);
-	ro_rw_case(t, "whole_area", 16, 0, 16);
-	ro_rw_case(t, "first_page", 16, 0, 1);
-	ro_rw_case(t, "middle", 16, 5, 6);
-	ro_rw_case(t, "last_page", 16, 15, 1);
-	ro_rw_case(t, "many_pages", 4096, 0, 4096);
-	ro_rw_case(t, "middle_of_many", 4096, 1021, 2051);
+	area_case(t, "one_page_area", 1, 0, 1, ro_rw_only);
+	area_case(t, "whole_area", 16, 0, 16, ro_rw_only);
+	area_case(t, "first_page", 16, 0, 1, ro_rw_only);
+	area_case(t, "middle", 16, 5, 6, ro_rw_only);
+	area_case(t, "last_page", 16, 15, 1, ro_rw_only);
+	area_case(t, "many_pages", 4096, 0, 4096, ro_rw_only);
+	area_case(t, "middle_of_many", 4096, 1021, 2051, ro_rw_only);
 
 	/* What these skips say, the cases above have found. */
 	lmt_case(t, "alias_of_the_part_only");
@@ -472,28 +480,12 @@ out:
 	attrs_free(&s);
 }
 
-static void nx_x_case(struct lmt *t, const char *name, unsigned int pages, unsigned int first,
-		      unsigned int nr)
-{
-	struct lmt_alias *v;
-
-	lmt_case(t, "%s", name);
-	v = lmt_alias_vmalloc(t, pages);
-	if (!v) {
-		lmt_skip(t, "memory is short: no vmalloc area of %u pages", pages);
-		return;
-	}
-	nx_x(t, v, first, nr);
-	lmt_alias_put(t, v);
-	lmt_case_end(t);
-}
-
 void lmt_test_nx_x(struct lmt *t, const u64 *arg)
 {
-	nx_x_case(t, "one_page_area", 1, 0, 1);
-	nx_x_case(t, "whole_area", 8, 0, 8);
-	nx_x_case(t, "middle", 8, 3, 2);
-	nx_x_case(t, "middle_of_many", 600, 100, 401);
+	area_case(t, "one_page_area", 1, 0, 1, nx_x);
+	area_case(t, "whole_area", 8, 0, 8, nx_x);
+	area_case(t, "middle", 8, 3, 2, nx_x);
+	area_case(t, "middle_of_many", 600, 100, 401, nx_x);
 }
 
 static const char * const call_name[] = {
