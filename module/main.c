@@ -27,7 +27,8 @@
  *                 where it has none), and what the last run measured. Times are
  *                 in nanoseconds and say nothing about hardware when the CPU is
  *                 emulated
- *  tests    0444  the tests: name, arguments with range and default, meaning
+ *  tests    0444  the tests: name, arguments with range and default, meaning; with
+ *                 a + before the name if it is not one of `all`
  *
  * Reading changes nothing. Files may be read while a test runs: layout shows
  * the map as it is at that time, results and stats the last run.
@@ -427,7 +428,7 @@ static int tests_show(struct seq_file *m, void *v)
 	unsigned int i, n;
 
 	for (i = 0; i < ARRAY_SIZE(tests); i++) {
-		seq_printf(m, "%s\t", tests[i].name);
+		seq_printf(m, "%s%s\t", tests[i].alone ? "+" : "", tests[i].name);
 		for (n = 0; n < nr_args(&tests[i]); n++)
 			seq_printf(m, "%s[%s=%llu (%llu-%llu)]", n ? " " : "", tests[i].arg[n].name,
 				   tests[i].arg[n].def, tests[i].arg[n].min, tests[i].arg[n].max);
