@@ -9,7 +9,7 @@ export BASE
 stock := $(if $(filter 1,$(STOCK)),--stock)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check check-full kernel module selftests shell run list lint clean \
+.PHONY: help setup demo check check-full kernel module selftests shell run list lint clean tlbsan \
 	distclean patch unpatch ktree export
 
 help:
@@ -28,6 +28,8 @@ help:
 	@echo
 	@echo 'make ktree             the kernel tree with the series, build/$(BASE)/linux (FORCE=1)'
 	@echo 'make export            write its commits back to patches/$(BASE) (TREE=DIR)'
+	@echo 'make tlbsan            the flush sanitizer over the module'"'"'s tests (RUN=, STOCK=1, BBML2=on|off,'
+	@echo '                       IMAGE= VMLINUX= INITRD= for any kernel): scripts/tlbsan/README.md'
 	@echo 'make lint              check the scripts, the series and the patches'
 	@echo 'make setup             install the host packages that are missing'
 	@echo 'make clean             remove build/ and results/, but for downloads'
@@ -75,6 +77,11 @@ list:
 lint:
 	@scripts/setup
 	@scripts/lint
+
+tlbsan:
+	@scripts/setup
+	@scripts/tlbsan/run $(if $(IMAGE),--image '$(IMAGE)' --vmlinux '$(VMLINUX)' --initrd '$(INITRD)') \
+		$(stock) $(if $(BBML2),--bbml2 '$(BBML2)') $(or $(RUN),module:all)
 
 patch unpatch:
 	@scripts/patch-tree $@ '$(KSRC)'

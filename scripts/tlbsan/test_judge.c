@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Unit tests of pt.c and judge.c on the host, TAP: a tree of user space, two CPUs,
+ * and what the module cannot do from the kernel, ASIDs above all.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "judge.h"
+
+static unsigned int nr, failed;
+static char got[256];
+
+#define BASE	PT_RAM_BASE
+#define LEAF(page)	((uint64_t)(BASE + 0x100000 + (page) * 4096) | 0x40000000000fc3ULL | PT_DBM)
+#define TABLE(n)	((uint64_t)(BASE + (n) * 4096) | 3)
+#define PTE(i)		(BASE + 3 * 4096 + (i) * 8ULL)
+#define VA(i)		((uint64_t)(i) << 12)
+
+static void report(const struct report *r)
+{
+	size_t n = strlen(got);
+
+	snprintf(got + n, sizeof(got) - n, "%s%s/%s", n ? " " : "", kind_name[r->kind], r->cause);
+}
+
+static void expect(const char *what, const char *want)
+{
+	int good = !strcmp(got, want);
+
+	nr++;
+	failed += !good;
+	printf("%sok %u %s\n", good ? "" : "not ", nr, what);
+	if (!good)
+		printf("# expected \"%s\", got \"%s\"\n", want, got);
+	got[0] = 0;
+}
+
+static void store(uint64_t pa, uint64_t v)
+{
+	memcpy(pt_mirror + (pa - BASE), &v, 8);
+	judge_note_store(pa, 0);
+	if (pt_flags(pa) & PT_PAGE_WATCHED)
+		judge_watched_store(pa, 8);
+	if (pt_flags(pa) & PT_PAGE_TABLE)
+		pt_stored(pa, 8);
+}
+
+static void barrier(uint32_t op)
+{
+	struct insn d;
+
+	decode_insn(op, &d);
+	judge_barrier(&d);
+}
+
+#define ISHST()	barrier(0xd5033a9f)
+#define ISH()	barrier(0xd5033b9f)
+
+static void tlbi(uint32_t op, uint64_t arg)
+{
+	struct tlbi_span s;
+	struct tlbi t;
+
+	decode_tlbi(op, &t);
+	decode_span(&t, arg, 12, false, &s);
+	judge_tlbi(&t, &s);
+}
+
+#define VALE1IS		0xd50883a0
+#define VAE1IS		0xd5088320
+#define VALE1		0xd50887a0
+#define ASIDE1IS	0xd5088340
+#define VMALLE1IS	0xd5088300
+#define ARG(i, asid)	((uint64_t)(i) | (uint64_t)(asid) << 48)
+
+static void check(struct pt_root *root, unsigned int first, unsigned int last)
+{
+	struct range r = { .root = root, .start = VA(first), .end = VA(last + 1) - 1 };
+
+	judge_checkpoint("here", &r);
+}
+
+static void all(void)
+{
+	ISHST();
+	tlbi(VMALLE1IS, 0);
+	ISH();
+}
+
+int main(void)
+{
+	struct pt_root *root, *kernel;
+	struct pt_entry e;
+	unsigned int i;
+
+	pt_init(&judge_watch);
+	judge_init(report);
+	judge_opt.bbml2 = true;
+	judge_mair(0xffULL << 0);
+	judge_cpu_live(0);
+	judge_cpu_live(1);
+	judge_site(0, 0x1000);
+
+	/* Tables 0 to 3 of one tree, filled before it is known. */
+	for (i = 0; i < 3; i++)
+		store(BASE + i * 4096, TABLE(i + 1));
+	for (i = 0; i < 64; i++)
+		store(PTE(i), LEAF(i));
+	ISHST();
+	kernel = pt_root_get(BASE + 10 * 4096, true, 12, 48, false);
+	judge_kernel_root(kernel);
+	root = pt_root_get(BASE, false, 12, 48, false);
+	root->cpus = root->loaded = 3;
+	judge_root_asid(root, 5);
+	nr++;
+	i = pt_walk(root, VA(7) + 5, &e) && e.desc == LEAF(7) && e.va == VA(7) && e.level == 3 &&
+	    !pt_walk(root, VA(64), &e) && e.size == 4096 && pt_entry_at(PTE(9), &e) && e.va == VA(9);
+	failed += !i;
+	printf("%sok %u walks of the shadow\n", i ? "" : "not ", nr);
+
+	store(PTE(0), 0);
+	check(root, 0, 0);
+	expect("no flush, and the store not visible", "stale/missing order/store");
+
+	store(PTE(1), 0);
+	ISHST();
+	tlbi(VALE1IS, ARG(1, 5));
+	ISH();
+	check(root, 1, 1);
+	expect("right ASID", "");
+
+	store(PTE(2), 0);
+	ISHST();
+	tlbi(VALE1IS, ARG(2, 6));
+	ISH();
+	check(root, 2, 2);
+	expect("wrong ASID by address", "stale/asid");
+
+	store(PTE(3), 0);
+	ISHST();
+	tlbi(ASIDE1IS, ARG(0, 5));
+	ISH();
+	check(root, 3, 3);
+	expect("by ASID", "");
+
+	store(PTE(4), 0);
+	ISHST();
+	tlbi(ASIDE1IS, ARG(0, 6));
+	ISH();
+	check(root, 4, 4);
+	expect("by another ASID", "stale/missing");
+
+	store(PTE(5), LEAF(5) & ~PT_NG);
+	expect("non-global made global", "bbm/global");
+	all();
+	store(PTE(5), 0);
+	ISHST();
+	tlbi(ASIDE1IS, ARG(0, 5));
+	ISH();
+	check(root, 5, 5);
+	expect("global by ASID", "stale/missing");
+
+	store(PTE(6), 0);
+	ISHST();
+	tlbi(VALE1, ARG(6, 5));
+	ISH();
+	judge_site(1, 0x2000);
+	tlbi(VALE1, ARG(6, 5));
+	ISH();
+	check(root, 6, 6);
+	expect("locally, on every CPU", "");
+	judge_site(0, 0x1000);
+
+	store(PTE(7), LEAF(7) & ~PT_DBM);
+	check(root, 6, 6);
+	expect("outside of the checkpoint's range", "");
+	store(PTE(7), LEAF(7));
+	ISHST();
+	check(root, 7, 7);
+	expect("back before the checkpoint", "");
+
+	store(PTE(8), LEAF(8) | PT_RDONLY);
+	ISHST();
+	check(root, 8, 8);
+	expect("clean, while hardware may make it dirty", "");
+
+	judge_root_asid(root, 4);
+	store(PTE(9), 0);
+	ISHST();
+	tlbi(VALE1IS, ARG(9, 4));
+	tlbi(VALE1IS, ARG(9, 5));
+	ISH();
+	check(root, 9, 9);
+	expect("a pair of ASIDs", "");
+
+	/* The tables go: last level first, then walk caches, then reuse. */
+	store(BASE + 2 * 4096, 0);
+	ISHST();
+	tlbi(VAE1IS, ARG(0, 4));
+	ISH();
+	store(PTE(20), 0x1234);
+	check(root, 0, 0);
+	expect("walk cache dropped before reuse", "");
+	check(root, 10, 10);
+	expect("pages of a table that went, one of them flushed", "stale/narrow");
+	store(BASE + 1 * 4096, 0);
+	ISHST();
+	store(BASE + 2 * 4096 + 8, 1);
+	expect("reused before the flush", "walk/missing");
+
+	store(BASE, 0);
+	nr++;
+	pt_root_unload(root, 0, false);
+	pt_root_unload(root, 1, false);
+	for (root = pt_roots(); root && root->base != BASE; root = root->next)
+		;
+	failed += root != NULL;
+	printf("%sok %u an empty tree that no CPU uses is forgotten\n", root ? "not " : "", nr);
+	printf("1..%u\n", nr);
+	return failed != 0;
+}
