@@ -48,6 +48,7 @@ struct held {
 	uint32_t all;		/* that could at first */
 	uint64_t seq;
 	uint64_t dsb;		/* barriers of the CPU that stored, at that time */
+	uint64_t dsb_own;	/* the same, with those that are not shared */
 	struct site site;
 };
 
@@ -67,6 +68,7 @@ struct pending {
 	struct tlbi_span span;
 	uint64_t seq;
 	uint64_t dsb[PT_MAX_CPUS];
+	uint64_t dsb_own;	/* of the CPU that executed it */
 	struct event *event;
 };
 
@@ -78,7 +80,8 @@ struct unsynced {
 };
 
 static struct {
-	uint64_t dsb;		/* barriers that make stores visible to walkers */
+	uint64_t dsb;		/* barriers that make stores visible to all walkers */
+	uint64_t dsb_own;	/* those, and barriers for the CPU's own walker */
 	uint64_t order;		/* those, and barriers that only order them */
 	struct pending *pending;
 	unsigned int pendings;
@@ -190,6 +193,12 @@ static bool is_dead_table(const struct held *h)
 	return pt_in_ram(pa) && !(pt_flags(pa) & PT_PAGE_TABLE);
 }
 
+/* CPUs that may hold what a tree translates: those whose base register has named it. */
+static uint32_t users(const struct pt_root *root)
+{
+	return root_id(root) ? root->cpus : live & root->cpus;
+}
+
 static void hold(const struct pt_entry *e, bool table)
 {
 	uint64_t index = e->size > 1ULL << bucket_shift ? ~0ULL : e->va >> bucket_shift;
@@ -197,8 +206,9 @@ static void hold(const struct pt_entry *e, bool table)
 		.va = e->va, .size = e->size, .desc = e->desc, .hier = e->hier,
 		.level = e->level, .table = table,
 		.global = !table && !(e->desc & PT_NG),
-		.cpus = root_id(e->root) ? e->root->cpus : live,
-		.seq = seq, .dsb = cpus[here.cpu].dsb, .site = here,
+		.cpus = users(e->root),
+		.seq = seq, .dsb = cpus[here.cpu].dsb, .dsb_own = cpus[here.cpu].dsb_own,
+		.site = here,
 	};
 	struct bucket *b;
 	unsigned int i;
@@ -325,12 +335,21 @@ static const char *misses(const struct tlbi *t, const struct tlbi_span *s, const
 	return NULL;
 }
 
+/* Was the store visible to the walkers that a TLBI is for, when that was executed? */
+static bool was_visible(const struct held *h, const struct pending *p)
+{
+	if (h->seq > p->seq)
+		return false;
+	if (h->dsb < p->dsb[h->site.cpu])
+		return true;
+	return !p->tlbi.broadcast && h->site.cpu == here.cpu && h->dsb_own < p->dsb_own;
+}
+
 static bool hit(struct bucket *b, struct held *h, void *arg)
 {
 	const struct pending *p = arg;
 
-	/* The store must have been visible before. */
-	if (h->seq > p->seq || h->dsb >= p->dsb[h->site.cpu])
+	if (!was_visible(h, p))
 		return false;
 	if (misses(&p->tlbi, &p->span, b, h))
 		return false;
@@ -392,7 +411,10 @@ void judge_tlbi(const struct tlbi *tlbi, const struct tlbi_span *span)
 		cpus[here.cpu].pendings--;
 	}
 	p = &cpus[here.cpu].pending[cpus[here.cpu].pendings++];
-	*p = (struct pending) { .tlbi = *tlbi, .span = *span, .seq = seq, .event = e };
+	*p = (struct pending) {
+		.tlbi = *tlbi, .span = *span, .seq = seq, .dsb_own = cpus[here.cpu].dsb_own,
+		.event = e,
+	};
 	for (i = 0; i < PT_MAX_CPUS; i++)
 		p->dsb[i] = cpus[i].dsb;
 }
@@ -401,6 +423,8 @@ void judge_barrier(const struct insn *insn)
 {
 	unsigned int i, kept = 0;
 
+	if (insn->stores && insn->kind == INSN_DSB)
+		cpus[here.cpu].dsb_own++;
 	if (insn->stores && insn->shared) {
 		cpus[here.cpu].order++;
 		if (insn->kind == INSN_DSB) {
@@ -620,7 +644,7 @@ static void hold_below(const struct pt_entry *e, void *arg)
 /* Trees that no CPU has used since are not held by any. */
 static bool counts(const struct pt_root *root)
 {
-	return root_id(root) ? root->cpus : live;
+	return users(root);
 }
 
 static void before(const struct pt_entry *e, uint64_t desc)

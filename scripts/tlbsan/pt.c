@@ -20,9 +20,10 @@ struct edge {
 };
 
 struct pt_table {
+	struct pt_table *next;	/* of those in the same 4K page */
 	uint64_t pa;
 	unsigned int granule;
-	unsigned int entries;	/* the first table of a tree can be a part of a page */
+	unsigned int entries;	/* the first table of a tree can be a part of a page, or more */
 	int level;
 	unsigned int valid;
 	unsigned int edges;
@@ -34,7 +35,7 @@ struct pt_table {
 
 uint8_t *pt_page_flags;
 uint8_t *pt_mirror;
-static struct pt_table **tables;	/* by number of 4K page */
+static struct pt_table **tables;	/* by number of 4K page; several only of first tables */
 static struct pt_root *roots;
 static const struct pt_watch *watch;
 static uint64_t next_id = 1;
@@ -95,9 +96,19 @@ static uint64_t entry_size(unsigned int granule, int level)
 	return 1ULL << (granule + (3 - level) * (granule - 3));
 }
 
+static uint64_t table_bytes(const struct pt_table *t)
+{
+	return t->entries * sizeof(t->entry[0]);
+}
+
+/* The table that a physical address lies in. */
 static struct pt_table *table_at(uint64_t pa)
 {
-	return pt_in_ram(pa) ? tables[(pa - PT_RAM_BASE) >> 12] : NULL;
+	struct pt_table *t = pt_in_ram(pa) ? tables[(pa - PT_RAM_BASE) >> 12] : NULL;
+
+	while (t && pa - t->pa >= table_bytes(t))
+		t = t->next;
+	return t;
 }
 
 static uint64_t load(uint64_t pa)
@@ -128,14 +139,32 @@ void pt_set_watched(uint64_t pa, unsigned int granule, bool on)
 	set_flag(pa, granule, PT_PAGE_WATCHED, on);
 }
 
+/*
+ * Where a table is in memory. One that fills 4K pages has each of them for itself;
+ * smaller ones, of 16 bytes or 512, share a page with others of their kind.
+ */
 static void index_table(struct pt_table *t, bool on)
 {
-	uint64_t i, first = (t->pa - PT_RAM_BASE) >> 12;
-	uint64_t n = 1ULL << (t->granule - 12);
+	uint64_t first = (t->pa - PT_RAM_BASE) >> 12;
+	uint64_t last = (t->pa + table_bytes(t) - 1 - PT_RAM_BASE) >> 12, i;
 
-	for (i = 0; i < n; i++)
-		tables[first + i] = on ? t : NULL;
-	set_flag(t->pa, t->granule, PT_PAGE_TABLE, on);
+	for (i = first; i <= last; i++) {
+		struct pt_table **p = &tables[i];
+
+		if (on) {
+			if (first == last)
+				t->next = *p;
+			*p = t;
+			pt_page_flags[i] |= PT_PAGE_TABLE;
+			continue;
+		}
+		while (*p && *p != t)
+			p = &(*p)->next;
+		if (*p)
+			*p = t->next;
+		if (!tables[i])
+			pt_page_flags[i] &= ~PT_PAGE_TABLE;
+	}
 }
 
 static void link_child(struct pt_table *t, unsigned int index);
@@ -333,7 +362,7 @@ void pt_stored(uint64_t pa, unsigned int bytes)
 	for (at = pa & ~7ULL; at < pa + bytes; at += 8) {
 		struct pt_table *t = table_at(at);
 
-		if (t && (at - t->pa) / 8 < t->entries)
+		if (t)
 			change(t, (at - t->pa) / 8, load(at));
 	}
 }
@@ -449,8 +478,6 @@ bool pt_entry_at(uint64_t pa, struct pt_entry *e)
 	if (!t)
 		return false;
 	index = (pa - t->pa) / 8;
-	if (index >= t->entries)
-		return false;
 	struct pt_entry at = {
 		.size = entry_size(t->granule, t->level), .level = t->level,
 		.desc = t->entry[index], .pa = pa & ~7ULL,

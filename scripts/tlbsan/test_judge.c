@@ -56,6 +56,8 @@ static void barrier(uint32_t op)
 
 #define ISHST()	barrier(0xd5033a9f)
 #define ISH()	barrier(0xd5033b9f)
+#define NSHST()	barrier(0xd503369f)
+#define NSH()	barrier(0xd503379f)
 
 static void tlbi(uint32_t op, uint64_t arg)
 {
@@ -90,7 +92,7 @@ static void all(void)
 
 int main(void)
 {
-	struct pt_root *root, *kernel;
+	struct pt_root *root, *kernel, *first[2];
 	struct pt_entry e;
 	unsigned int i;
 
@@ -109,6 +111,7 @@ int main(void)
 		store(PTE(i), LEAF(i));
 	ISHST();
 	kernel = pt_root_get(BASE + 10 * 4096, true, 12, 48, false);
+	kernel->cpus = 3;
 	judge_kernel_root(kernel);
 	root = pt_root_get(BASE, false, 12, 48, false);
 	root->cpus = root->loaded = 3;
@@ -172,6 +175,27 @@ int main(void)
 	expect("locally, on every CPU", "");
 	judge_site(0, 0x1000);
 
+	root->cpus = 1;
+	store(PTE(6), LEAF(6));
+	ISHST();
+	store(PTE(6), 0);
+	NSHST();
+	tlbi(VALE1, ARG(6, 5));
+	NSH();
+	store(PTE(6), LEAF(7));
+	expect("locally, of a tree that no other CPU has used", "");
+	NSHST();
+	store(PTE(6), 0);
+	NSHST();
+	tlbi(VALE1IS, ARG(6, 5));
+	ISH();
+	store(PTE(6), LEAF(6));
+	expect("visible to one CPU, flushed for all", "bbm/address");
+	all();
+	store(PTE(6), 0);
+	all();
+	root->cpus = 3;
+
 	store(PTE(7), LEAF(7) & ~PT_DBM);
 	check(root, 6, 6);
 	expect("outside of the checkpoint's range", "");
@@ -217,6 +241,42 @@ int main(void)
 		;
 	failed += root != NULL;
 	printf("%sok %u an empty tree that no CPU uses is forgotten\n", root ? "not " : "", nr);
+
+	/* First tables of 512 bytes in one page, as 64K pages and 48 bits have them. */
+	first[0] = pt_root_get(BASE + 0x400000, false, 16, 48, false);
+	first[1] = pt_root_get(BASE + 0x400200, false, 16, 48, false);
+	for (i = 0; i < 2; i++) {
+		uint64_t at = BASE + 0x410000 + i * 0x20000;
+
+		judge_root_asid(first[i], 20 + 2 * i);
+		first[i]->cpus = first[i]->loaded = 1;
+		store(at + 0x10000, (BASE + 0x800000 + i * 0x10000) | 0x40000000000f43ULL | PT_DBM);
+		store(at, (at + 0x10000) | 3);
+		ISHST();
+		store(BASE + 0x400000 + i * 0x200, at | 3);
+		ISHST();
+	}
+	nr++;
+	i = pt_walk(first[0], 0, &e) && pt_address(e.desc, 0x10000) == BASE + 0x800000 &&
+	    pt_walk(first[1], 0, &e) && pt_address(e.desc, 0x10000) == BASE + 0x810000;
+	failed += !i;
+	printf("%sok %u two first tables in one page\n", i ? "" : "not ", nr);
+	for (i = 0; i < 2; i++) {
+		struct range r = { .root = first[i], .end = 0xffff };
+
+		store(BASE + 0x420000 + i * 0x20000, 0);
+		ISHST();
+		tlbi(VALE1IS, ARG(0, 20));
+		ISH();
+		judge_checkpoint("here", &r);
+		expect(i ? "the other tree's ASID" : "the tree's own ASID", i ? "stale/asid" : "");
+	}
+	store(BASE + 0x400000, 0);
+	pt_root_unload(first[0], 0, false);
+	nr++;
+	i = !pt_walk(first[1], 0, &e) && e.level == 3;
+	failed += !i;
+	printf("%sok %u one of them goes, the other stays\n", i ? "" : "not ", nr);
 	printf("1..%u\n", nr);
 	return failed != 0;
 }
