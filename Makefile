@@ -29,7 +29,7 @@ help:
 	@echo 'make ktree             the kernel tree with the series, build/$(BASE)/linux (FORCE=1)'
 	@echo 'make export            write its commits back to patches/$(BASE) (TREE=DIR)'
 	@echo 'make tlbsan            the flush sanitizer over the module'"'"'s tests (RUN=, STOCK=1, BBML2=on|off,'
-	@echo '                       IMAGE= VMLINUX= INITRD= for any kernel): scripts/tlbsan/README.md'
+	@echo '                       KSRC= or IMAGE= VMLINUX= INITRD= for any kernel): scripts/tlbsan/README.md'
 	@echo 'make lint              check the scripts, the series and the patches'
 	@echo 'make setup             install the host packages that are missing'
 	@echo 'make clean             remove build/ and results/, but for downloads'
@@ -80,8 +80,8 @@ lint:
 
 tlbsan:
 	@scripts/setup
-	@scripts/tlbsan/run $(if $(IMAGE),--image '$(IMAGE)' --vmlinux '$(VMLINUX)' --initrd '$(INITRD)') \
-		$(stock) $(if $(BBML2),--bbml2 '$(BBML2)') $(or $(RUN),module:all)
+	@scripts/tlbsan/run $(if $(KSRC),--ksrc '$(KSRC)') $(if $(IMAGE),--image '$(IMAGE)' --vmlinux '$(VMLINUX)' --initrd '$(INITRD)') \
+		$(stock) $(if $(BBML2),--bbml2 '$(BBML2)') $(or $(RUN),$(if $(KSRC),linear_map:rights,module:all))
 
 patch unpatch:
 	@scripts/patch-tree $@ '$(KSRC)'

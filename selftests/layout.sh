@@ -23,6 +23,10 @@ if [ -z "$mode" ]; then
 	if patched; then
 		mode=$(kernel_log | sed -nE 's/.*linear_map: (blocks|pages), rodata=.*/\1/p' | head -n 1)
 		from="the boot line"
+		if kernel_log | grep -q 'linear_map: repainted with pages'; then
+			mode=pages
+			from="the line that says repainted"
+		fi
 	elif [ "$(rodata)" = full ] || debug_pagealloc || kfence_late; then
 		mode=pages
 		from="the command line, as of a kernel without the series"

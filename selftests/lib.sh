@@ -6,7 +6,7 @@
 #
 # Environment:
 #	EXPECT_ALL=1	a skip is a failure
-#	LMT_EXPECT	blocks or pages: what the linear map must be in
+#	LMT_EXPECT	blocks or pages: what the linear map must be in when boot is over
 #	LMT_REASON	regular expression for the reason in the kernel's boot
 #			line; "_" stands for a space
 #	LMT_STOCK=1	the kernel is known to be without the series

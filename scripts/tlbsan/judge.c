@@ -373,6 +373,9 @@ static void complete(struct pending *p)
 		break;
 	case TLBI_ALL:
 		each_held(true, 0, 0, UINT64_MAX, hit, p);
+		/* What no base register names cannot come back by itself. */
+		for (r = pt_roots(); r; r = r->next)
+			r->cpus &= r->loaded | (t->broadcast ? 0 : ~(1U << here.cpu));
 		break;
 	case TLBI_ASID:
 		for (r = pt_roots(); r; r = r->next)
@@ -585,6 +588,12 @@ static uint64_t oa_of(uint64_t desc, uint64_t size, uint64_t leaf_va, uint64_t v
 	return pt_address(desc, size) + (va - leaf_va);
 }
 
+/* May a size change live that @h has, with an entry that appears in @root? */
+static bool size_may_change(const struct held *h, const struct pt_root *root)
+{
+	return judge_opt.bbml2 && !(h->cpus & users(root) & judge_opt.weak);
+}
+
 /* A valid entry appears while others of the same addresses are held. */
 static bool conflicts(struct bucket *b, struct held *h, void *arg)
 {
@@ -595,7 +604,7 @@ static bool conflicts(struct bucket *b, struct held *h, void *arg)
 
 	if (h->table) {
 		/* A table that is still there as such is no other size. */
-		if (h->size < e->size || judge_opt.bbml2)
+		if (h->size < e->size || size_may_change(h, e->root))
 			return false;
 		if (h->level != e->level)
 			return false;
@@ -604,7 +613,8 @@ static bool conflicts(struct bucket *b, struct held *h, void *arg)
 		cause = "address";
 	} else if (memory_type(h->desc) != memory_type(e->desc)) {
 		cause = "type";
-	} else if ((h->size != e->size || ((h->desc ^ e->desc) & PT_CONT)) && !judge_opt.bbml2) {
+	} else if ((h->size != e->size || ((h->desc ^ e->desc) & PT_CONT)) &&
+		   !size_may_change(h, e->root)) {
 		cause = "size";
 	} else if ((h->desc & PT_NG) && !(e->desc & PT_NG)) {
 		cause = "global";

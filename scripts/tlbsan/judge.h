@@ -55,6 +55,7 @@ extern const char * const kind_name[KIND_COUNT];
 /* Tunables. */
 struct judge_options {
 	bool bbml2;	/* sizes may change live */
+	uint32_t weak;	/* but not on these CPUs, as bits */
 	unsigned int asid_bits;
 	bool kpti;	/* ASIDs in pairs that differ in bit 0 */
 };

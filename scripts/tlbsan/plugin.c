@@ -12,7 +12,7 @@
  * after it, on the same CPU: what the guest orders by locks of its own is in that
  * order here too. Stores to pages that are no tables take no lock.
  *
- * Arguments: out=DIRECTORY vmlinux=FILE checkpoints=FILE bbml2=on|off
+ * Arguments: out=DIRECTORY vmlinux=FILE checkpoints=FILE bbml2=on|off weak=CPU
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -239,8 +239,11 @@ static void load_root(unsigned int vcpu, bool upper, uint64_t value)
 		root->cpus |= 1U << vcpu;
 		if (upper) {
 			judge_cpu_live(vcpu);
-			/* With user space there, another is KPTI's trampoline. */
-			if (!had_user)
+			/*
+			 * With user space there, another is KPTI's trampoline; an empty
+			 * one is loaded to have no kernel mappings for a time.
+			 */
+			if (!had_user && !pt_root_empty(root))
 				judge_kernel_root(root);
 		} else {
 			judge_root_asid(root, c->asid);
@@ -603,6 +606,8 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 			list = argv[i] + 12;
 		else if (!strcmp(argv[i], "bbml2=on"))
 			judge_opt.bbml2 = true;
+		else if (!strncmp(argv[i], "weak=", 5) && argv[i][5])
+			judge_opt.weak |= 1U << (strtoul(argv[i] + 5, NULL, 10) % PT_MAX_CPUS);
 		else if (strcmp(argv[i], "bbml2=off")) {
 			fprintf(stderr, "tlbsan: unknown argument %s\n", argv[i]);
 			return -1;

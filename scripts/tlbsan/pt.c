@@ -409,6 +409,12 @@ struct pt_root *pt_root_get(uint64_t base, bool upper, unsigned int granule, uns
 	return r;
 }
 
+/* Has a tree no valid entry in its first table? */
+bool pt_root_empty(const struct pt_root *root)
+{
+	return !root->table->valid;
+}
+
 /**
  * pt_root_unload() - a base register names another tree from now on
  * @root: the tree

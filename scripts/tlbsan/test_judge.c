@@ -13,6 +13,7 @@ static char got[256];
 
 #define BASE	PT_RAM_BASE
 #define LEAF(page)	((uint64_t)(BASE + 0x100000 + (page) * 4096) | 0x40000000000fc3ULL | PT_DBM)
+#define PART(page)	((uint64_t)(BASE + 0x200000 + (page) * 4096) | 0x40000000000fc3ULL | PT_DBM)
 #define TABLE(n)	((uint64_t)(BASE + (n) * 4096) | 3)
 #define PTE(i)		(BASE + 3 * 4096 + (i) * 8ULL)
 #define VA(i)		((uint64_t)(i) << 12)
@@ -74,6 +75,7 @@ static void tlbi(uint32_t op, uint64_t arg)
 #define VALE1		0xd50887a0
 #define ASIDE1IS	0xd5088340
 #define VMALLE1IS	0xd5088300
+#define VMALLE1		0xd5088700
 #define ARG(i, asid)	((uint64_t)(i) | (uint64_t)(asid) << 48)
 
 static void check(struct pt_root *root, unsigned int first, unsigned int last)
@@ -217,6 +219,32 @@ int main(void)
 	ISH();
 	check(root, 9, 9);
 	expect("a pair of ASIDs", "");
+
+	/* A block becomes a table of its pages, while one CPU may not see that live. */
+	judge_opt.weak = 1 << 1;
+	store(BASE + 20 * 4096, PART(0));
+	ISHST();
+	for (i = 0; i < 2; i++) {
+		store(BASE + 2 * 4096 + 8, 0);
+		all();
+		store(BASE + 2 * 4096 + 8, PART(0) & ~PT_TABLE);
+		ISHST();
+		if (i) {
+			root->loaded = 1;
+			judge_site(1, 0x2000);
+			tlbi(VMALLE1, 0);
+			NSH();
+			judge_site(0, 0x1000);
+		}
+		store(BASE + 2 * 4096 + 8, TABLE(20));
+		ISHST();
+		expect(i ? "size changed live while the weak CPU was out of the way" :
+		       "size changed live under a weak CPU", i ? "" : "bbm/size");
+	}
+	judge_opt.weak = 0;
+	root->cpus = root->loaded = 3;
+	store(BASE + 2 * 4096 + 8, 0);
+	all();
 
 	/* The tables go: last level first, then walk caches, then reuse. */
 	store(BASE + 2 * 4096, 0);
