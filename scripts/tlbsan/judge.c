@@ -891,7 +891,26 @@ static void check_unsynced(const struct check *c)
 	}
 }
 
-/* A Contiguous group maps one aligned block with one set of attributes, or nothing. */
+/* Entries of a Contiguous group. */
+static unsigned int group_entries(unsigned int granule, int level)
+{
+	if (granule == 14)
+		return level == 3 ? 128 : 32;
+	return granule == 16 ? 32 : 16;
+}
+
+/* Is an entry what the first of its Contiguous group has it be? Dirty and accessed may differ. */
+static bool in_group(const struct pt_entry *e, const struct pt_entry *first, uint64_t offset)
+{
+	return !((RELEVANT(e->desc) ^ RELEVANT(first->desc)) & ~(PT_RDONLY | 0x0000fffffffff000ULL)) &&
+	       pt_perms(e->desc, 0) == pt_perms(first->desc, 0) && e->size == first->size &&
+	       pt_address(e->desc, e->size) == pt_address(first->desc, e->size) + offset;
+}
+
+/*
+ * A Contiguous group maps one aligned block with one set of attributes, or nothing: if
+ * one entry of it has the bit and is valid, all are like the first.
+ */
 static void check_contig(const struct check *c)
 {
 	struct pt_root *root = tree_of(c->range);
@@ -901,33 +920,29 @@ static void check_contig(const struct check *c)
 		return;
 	for (at = c->range->start; ; at = done + 1) {
 		struct pt_entry leaf, first, other;
-		bool mapped = pt_walk(root, at, &leaf);
 		uint64_t group, start, va;
+		bool any = false;
 
+		pt_walk(root, at, &leaf);
 		done = (at & ~(leaf.size - 1)) + leaf.size - 1;
-		if (mapped && (leaf.desc & PT_CONT)) {
+		if (leaf.level >= 2) {
 			struct report r = { .checkpoint = c->name };
-			unsigned int n = root->granule == 16 ? 32 : 16;
 
-			if (root->granule == 14)
-				n = leaf.level == 3 ? 128 : 32;
-			group = leaf.size * n;
+			group = leaf.size * group_entries(root->granule, leaf.level);
 			start = at & ~(group - 1);
 			done = start + group - 1;
+			for (va = start; va - start < group && !any; va += leaf.size)
+				any = pt_walk(root, va, &other) && other.size == leaf.size &&
+				      (other.desc & PT_CONT);
 			pt_walk(root, start, &first);
-			for (va = start; va - start < group; va += leaf.size) {
+			for (va = start; any && va - start < group; va += leaf.size) {
 				pt_walk(root, va, &other);
-				/* Dirty and accessed may differ. */
-				if (((RELEVANT(other.desc) ^ RELEVANT(first.desc)) &
-				     ~(PT_RDONLY | 0x0000fffffffff000ULL)) ||
-				    pt_perms(other.desc, 0) != pt_perms(first.desc, 0) ||
-				    other.size != leaf.size ||
-				    pt_address(other.desc, leaf.size) !=
-				    pt_address(first.desc, leaf.size) + (va - start) ||
-				    (pt_address(first.desc, leaf.size) & (group - 1)))
+				if (!in_group(&other, &first, va - start) ||
+				    (pt_address(first.desc, leaf.size) & (group - 1)) ||
+				    !(first.desc & PT_CONT))
 					break;
 			}
-			if (va - start < group) {
+			if (any && va - start < group) {
 				r.made = here;
 				r.va = va;
 				r.size = leaf.size;

@@ -220,6 +220,28 @@ int main(void)
 	check(root, 9, 9);
 	expect("a pair of ASIDs", "");
 
+	/* Contiguous groups of 16: one as it should be, one entry of it gone, one without the bit. */
+	for (i = 0; i < 16; i++)
+		store(PTE(32 + i), (LEAF(32 + i) & ~PT_DBM) | PT_CONT);
+	all();
+	check(root, 35, 35);
+	expect("a Contiguous group", "");
+	store(PTE(35), 0);
+	all();
+	check(root, 35, 35);
+	expect("one entry of a Contiguous group gone", "contig/differs");
+	check(root, 40, 40);
+	expect("the same, asked about another entry", "contig/differs");
+	for (i = 0; i < 16; i++)
+		store(PTE(32 + i), LEAF(32 + i) & ~PT_DBM);
+	store(PTE(35), 0);
+	all();
+	check(root, 32, 47);
+	expect("a group that was split before", "");
+	for (i = 0; i < 16; i++)
+		store(PTE(32 + i), 0);
+	all();
+
 	/* A block becomes a table of its pages, while one CPU may not see that live. */
 	judge_opt.weak = 1 << 1;
 	store(BASE + 20 * 4096, PART(0));
