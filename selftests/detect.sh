@@ -215,7 +215,7 @@ check "arm64.trust_bbml2 is warned of where it takes effect" test "$warned" -eq 
 
 # A CPU without it that comes up at boot takes the blocks from all; the system has
 # repainted them and refuses nobody. One that comes later must not run on a map that
-# relies on it: it is refused, by name, each time it is asked for, and the others run.
+# relies on it: it is refused, by name, and stays off, and the others run.
 # So does a CPU that another reason keeps off, but without the name.
 without=$(arg arm64.bbml2_test | sed -n 's/.*without:\([0-9][0-9]*\).*/\1/p')
 [ -d "$cpus/cpu${without:-none}" ] && [ "$without" -gt 0 ] || without=
@@ -231,7 +231,8 @@ if [ "$repainted" -gt 0 ]; then
 fi
 for f in "$cpus"/cpu[0-9]*; do
 	n=${f##*/cpu}
-	# Only of the real CPUs is one started. Twice, for the one that must not.
+	# Only of the real CPUs is one started. One that was refused stays off: it counts
+	# as not there from then on.
 	if [ -z "${LMT_CPUS:-}" ] && [ -e "$f/online" ] && [ "$(cat "$f/online")" = 0 ]; then
 		if (echo 1 >"$f/online") 2>/dev/null; then :; fi
 		[ "$n" != "$without" ] || if (echo 1 >"$f/online") 2>/dev/null; then :; fi
@@ -241,8 +242,7 @@ for f in "$cpus"/cpu[0-9]*; do
 	online=1
 	[ ! -r "$f/online" ] || online=$(cat "$f/online")
 	if [ "$n" = "$without" ]; then
-		[ -z "${LMT_CPUS:-}" ] && least=2 || least=1
-		[ "$refused" -ge "$least" ] && [ "$online" = 0 ] && continue
+		[ "$refused" -ge 1 ] && [ "$online" = 0 ] && continue
 	else
 		[ "$refused" -eq 0 ] && [ "$online" = 1 ] && continue
 	fi
