@@ -227,8 +227,14 @@ static void load_root(unsigned int vcpu, bool upper, uint64_t value)
 	struct pt_root **reg = upper ? &c->ttbr1 : &c->ttbr0, *old = *reg, *root;
 	unsigned int bits = 64 - (upper ? c->tcr >> 16 & 63 : c->tcr & 63);
 	bool by_ttbr1 = c->tcr >> 22 & 1;
-	uint64_t base = value & 0x0000ffffffffffc0ULL;
+	unsigned int bytes = 8 * pt_first_entries(granule(c, upper), bits);
+	uint64_t base = value & 0x0000fffffffffffeULL;
 
+	/*
+	 * The table is aligned to its size; where that is 64 bytes or more, the bits below
+	 * are not the address's, or those of it above 48. 16K pages have tables of 16 bytes.
+	 */
+	base &= ~(uint64_t)((bytes < 64 ? bytes : 64) - 1);
 	if (upper == by_ttbr1)
 		c->asid = value >> 48;
 	root = pt_root_get(base, upper, granule(c, upper), bits, c->tcr >> 59 & 1);

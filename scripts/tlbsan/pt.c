@@ -367,6 +367,14 @@ void pt_stored(uint64_t pa, unsigned int bytes)
 	}
 }
 
+/* Entries of the first table for addresses of so many bits. */
+unsigned int pt_first_entries(unsigned int granule, unsigned int bits)
+{
+	unsigned int stride = granule - 3, levels = (bits - granule + stride - 1) / stride;
+
+	return 1U << (bits - granule - (levels - 1) * stride);
+}
+
 /**
  * pt_root_get() - a base register is about to name this tree
  * @base: physical address
@@ -379,7 +387,6 @@ struct pt_root *pt_root_get(uint64_t base, bool upper, unsigned int granule, uns
 			    bool ds)
 {
 	unsigned int stride = granule - 3, levels = (bits - granule + stride - 1) / stride;
-	unsigned int top = bits - granule - (levels - 1) * stride;
 	struct pt_root *r;
 
 	if (levels > (ds ? 5U : 4U) || !levels)
@@ -396,7 +403,7 @@ struct pt_root *pt_root_get(uint64_t base, bool upper, unsigned int granule, uns
 	r->granule = granule;
 	r->bits = bits;
 	r->start_level = 4 - levels;
-	r->table = get_table(base, granule, 1U << top, r->start_level);
+	r->table = get_table(base, granule, pt_first_entries(granule, bits), r->start_level);
 	/* One tree may serve as both, as the identity map at boot can. */
 	if (!r->table || r->table->root) {
 		free(r);

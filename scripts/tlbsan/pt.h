@@ -124,6 +124,7 @@ void pt_init(const struct pt_watch *watch);
 void pt_stored(uint64_t pa, unsigned int bytes);
 struct pt_root *pt_root_get(uint64_t base, bool upper, unsigned int granule, unsigned int bits,
 			    bool ds);
+unsigned int pt_first_entries(unsigned int granule, unsigned int bits);
 bool pt_root_empty(const struct pt_root *root);
 void pt_root_unload(struct pt_root *root, unsigned int cpu, bool forget);
 struct pt_root *pt_roots(void);
