@@ -235,7 +235,6 @@ for f in "$cpus"/cpu[0-9]*; do
 	# as not there from then on.
 	if [ -z "${LMT_CPUS:-}" ] && [ -e "$f/online" ] && [ "$(cat "$f/online")" = 0 ]; then
 		if (echo 1 >"$f/online") 2>/dev/null; then :; fi
-		[ "$n" != "$without" ] || if (echo 1 >"$f/online") 2>/dev/null; then :; fi
 		whole_log
 	fi
 	refused=$(grep -c "linear_map: CPU$n refused: no usable FEAT_BBM level 2" "$tmp/log")
