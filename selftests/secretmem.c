@@ -6,8 +6,9 @@
  *
  * Either the system call is not there (ENOSYS: programs fall back on that
  * errno alone), or the pages it gives are really gone from the linear map and
- * come back. Which leaves are left after many rounds is reported: a kernel
- * that splits and does not join again keeps what was split.
+ * come back: /proc/kcore, which reads by linear address, must not show what is
+ * in them, as it does for other pages. Which leaves are left after many rounds is
+ * reported: a kernel that splits and does not join again keeps what was split.
  *
  * Needs root, for RLIMIT_MEMLOCK and the layout of the linear map, which it
  * takes from the module linear_map_test where that is loaded, else from the
@@ -17,6 +18,8 @@
  * LMT_SECRET_BYTES, size of each (default: 64 MiB, but at most 1/4096 of the
  * memory that is available: small guests are emulated, where a page that is
  * taken out of the map costs 400 us).
+ * LMT_SECRET_EXPECT: works or ENOSYS, which of the two it has to be (default:
+ * either); LMT_FIGURES, a file to which bytes by level are added.
  * EXPECT_ALL=1 makes a skip a failure.
  */
 #include <fcntl.h>
@@ -29,6 +32,7 @@
 #include <time.h>
 
 #include "../kselftest.h"
+#include "kcore.h"
 
 #ifndef __NR_memfd_secret
 #define __NR_memfd_secret 447
@@ -111,6 +115,20 @@ static void print_layout(const char *when, const struct layout *l)
 
 	for (i = 0; i < KEYS; i++)
 		ksft_print_msg("%s: %s %llu bytes\n", when, keys[i], l->bytes[i]);
+}
+
+/* Bytes by level for LMT_FIGURES. */
+static void figures(const char *when, const struct layout *l)
+{
+	const char *path = getenv("LMT_FIGURES");
+	FILE *f = path ? fopen(path, "a") : NULL;
+	int i;
+
+	if (!f)
+		return;
+	for (i = 0; i < KEYS; i++)
+		fprintf(f, "secretmem.%s.%s.bytes\t%llu\n", when, keys[i], l->bytes[i]);
+	fclose(f);
 }
 
 /* KFENCE makes pages of its pool invalid as it goes: so much is not ours. */
@@ -234,6 +252,87 @@ static size_t secret_verify(const u64 *p, size_t bytes, u64 round)
 	return wrong;
 }
 
+/* Physical address of a page that is mapped here, 0 if that is not told. */
+static u64 phys_of(const void *p)
+{
+	u64 entry = 0;
+	int fd;
+
+	fd = open("/proc/self/pagemap", O_RDONLY);
+	if (fd < 0)
+		return 0;
+	if (pread(fd, &entry, sizeof(entry), (uintptr_t)p / page * sizeof(entry)) != sizeof(entry))
+		entry = 0;
+	close(fd);
+	/* Bit 63: present; the page frame number is 0 for those who may not know. */
+	return entry >> 63 ? (entry & ((1ULL << 55) - 1)) * page : 0;
+}
+
+/*
+ * Pages that secret_fill() filled and whose content is at the linear address too.
+ * Less than 0 if a page could not be looked at.
+ */
+static long pages_shown(struct kcore *k, u64 *p, size_t bytes, u64 round)
+{
+	size_t i, words = page / sizeof(*p);
+	u64 pa, *buf = malloc(page);
+	long shown = 0;
+
+	if (!buf)
+		return -1;
+	for (i = 0; i < bytes / page && shown >= 0; i++) {
+		pa = phys_of(p + i * words);
+		if (!pa || kcore_read_phys(k, pa, buf, page) != (ssize_t)page) {
+			ksft_print_msg("page %zu, physical address %#llx: %s\n", i, pa,
+				       pa ? strerror(errno) : "not told");
+			shown = -1;
+		} else if (buf[0] == pattern(round, i) || buf[words - 1] == ~pattern(round, i)) {
+			shown++;
+		}
+	}
+	free(buf);
+	return shown;
+}
+
+/* The case of that: @p are @bytes of secret pages, filled for @round. */
+static void not_shown(const char *name, u64 *p, size_t bytes, u64 round)
+{
+	const size_t others = 16;
+	struct kcore k;
+	long seen = 0;
+	int tries;
+	u64 *q;
+
+	if (!kcore_open(&k)) {
+		if (errno != ENOENT)
+			ksft_print_msg("/proc/kcore: %s\n", strerror(errno));
+		if (errno == ENOENT)
+			skip(name, "no /proc/kcore: needs CONFIG_PROC_KCORE");
+		else
+			ksft_test_result_fail("%s\n", name);
+		return;
+	}
+	/* Pages that are no secret show that this would be seen. They may move. */
+	q = mmap(NULL, others * page, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED, -1, 0);
+	if (q != MAP_FAILED) {
+		secret_fill(q, others * page, ~round);
+		for (tries = 0; tries < 5 && seen != others; tries++)
+			seen = pages_shown(&k, q, others * page, ~round);
+		munmap(q, others * page);
+	}
+	if (seen != others) {
+		ksft_print_msg("/proc/kcore shows %ld of %zu pages that are no secret\n", seen,
+			       others);
+		ksft_test_result_fail("%s\n", name);
+	} else {
+		seen = pages_shown(&k, p, bytes, round);
+		ksft_print_msg("/proc/kcore shows %ld of %zu secret pages\n", seen, bytes / page);
+		ksft_test_result(!seen, "%s\n", name);
+	}
+	kcore_close(&k);
+}
+
 /* True if all rounds went well. */
 static bool churn(const char *series, u64 loops, size_t bytes)
 {
@@ -294,6 +393,7 @@ static struct layout settled_layout(const struct layout *before)
 static const char * const names[] = {
 	"memfd_secret works or is ENOSYS",
 	"content is kept",
+	"content cannot be read through the linear map",
 	"pages are gone from the linear map while held",
 	"pages are back in the linear map when freed",
 	"first series of rounds",
@@ -321,7 +421,7 @@ int main(int argc, char **argv)
 	char self[PATH_MAX] = "";
 	u64 loops, available, *p;
 	size_t bytes, wrong;
-	const char *what;
+	const char *what, *want = getenv("LMT_SECRET_EXPECT") ?: "";
 	int fd;
 
 	if (argc > 1) {
@@ -331,6 +431,8 @@ int main(int argc, char **argv)
 		return strcmp(argv[1], "--help") && strcmp(argv[1], "-h");
 	}
 	ksft_print_header();
+	if (*want && strcmp(want, "works") && strcmp(want, "ENOSYS"))
+		ksft_exit_fail_msg("LMT_SECRET_EXPECT=%s is neither works nor ENOSYS\n", want);
 	page = sysconf(_SC_PAGESIZE);
 	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
 		ksft_exit_fail_perror("/proc/self/exe");
@@ -354,14 +456,16 @@ int main(int argc, char **argv)
 		goto out;
 	}
 
+	if (*want)
+		ksft_print_msg("expected by LMT_SECRET_EXPECT: %s\n", want);
 	fd = memfd_secret(0);
 	if (fd < 0) {
 		ksft_print_msg("memfd_secret: %s\n", strerror(errno));
-		ksft_test_result(errno == not_here, "%s\n", names[0]);
+		ksft_test_result(errno == not_here && strcmp(want, "works"), "%s\n", names[0]);
 		skip_from(1, no_secrets);
 		goto out;
 	}
-	ksft_test_result_pass("%s\n", names[0]);
+	ksft_test_result(strcmp(want, "ENOSYS"), "%s\n", names[0]);
 	close(fd);
 
 	start = read_layout();
@@ -376,13 +480,14 @@ int main(int argc, char **argv)
 	if (wrong)
 		ksft_print_msg("%zu pages have another content\n", wrong);
 	ksft_test_result(!wrong, "%s\n", names[1]);
+	not_shown(names[2], p, bytes, 1);
 	munmap(p, bytes);
 	close(fd);
 	after = settled_layout(&start);
 
 	if (!start.known) {
-		skip(names[2], no_layout);
 		skip(names[3], no_layout);
+		skip(names[4], no_layout);
 	} else {
 		/*
 		 * Others may free what they had made invalid in the meantime,
@@ -395,27 +500,30 @@ int main(int argc, char **argv)
 			       start.bytes[INVALID], held.bytes[INVALID], bytes,
 			       after.bytes[INVALID]);
 		if (blurred) {
-			skip(names[2], "free memory is invalid too (debug_pagealloc=)");
 			skip(names[3], "free memory is invalid too (debug_pagealloc=)");
+			skip(names[4], "free memory is invalid too (debug_pagealloc=)");
 		} else {
 			u64 least = start.bytes[INVALID] + bytes;
 
 			ksft_test_result(held.known && held.bytes[INVALID] + slack >= least,
-					 "%s\n", names[2]);
-			ksft_test_result(after.known && none_left(&start, &after),
 					 "%s\n", names[3]);
+			ksft_test_result(after.known && none_left(&start, &after),
+					 "%s\n", names[4]);
 		}
 	}
 
-	ksft_test_result(churn("first series", loops, bytes), "%s\n", names[4]);
+	ksft_test_result(churn("first series", loops, bytes), "%s\n", names[5]);
 	first = settled_layout(&start);
-	ksft_test_result(churn("second series", loops, bytes), "%s\n", names[5]);
+	ksft_test_result(churn("second series", loops, bytes), "%s\n", names[6]);
 	second = settled_layout(&start);
 
 	if (!start.known) {
-		skip_from(6, no_layout);
+		skip_from(7, no_layout);
 		goto out;
 	}
+	figures("start", &start);
+	figures("first", &first);
+	figures("second", &second);
 	print_layout("after the first series", &first);
 	print_layout("after the second series", &second);
 	ksft_print_msg("split: %lld bytes by the first series, %lld more by the second\n",
@@ -423,11 +531,11 @@ int main(int argc, char **argv)
 	if (split_since(&start, &second) > 0)
 		ksft_print_msg("the map stays split: leaves are not joined again\n");
 	ksft_test_result(first.known && second.known && first.bytes[TOTAL] == start.bytes[TOTAL] &&
-			 second.bytes[TOTAL] == start.bytes[TOTAL], "%s\n", names[6]);
+			 second.bytes[TOTAL] == start.bytes[TOTAL], "%s\n", names[7]);
 	if (start.bytes[INVALID] > start.bytes[TOTAL] / 16)
-		skip(names[7], "free memory is invalid too (debug_pagealloc=)");
+		skip(names[8], "free memory is invalid too (debug_pagealloc=)");
 	else
-		ksft_test_result(second.known && none_left(&start, &second), "%s\n", names[7]);
+		ksft_test_result(second.known && none_left(&start, &second), "%s\n", names[8]);
 out:
 	if (ksft_cnt.ksft_xskip == ARRAY_SIZE(names)) {
 		ksft_print_cnts();

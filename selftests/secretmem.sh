@@ -8,5 +8,16 @@ cd "$(dirname "$0")" || exit 1
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
+# It has to be there where the kernel can change the linear map by page, and
+# has to be ENOSYS where it cannot: it would hide nothing.
+if [ "$(config SECRETMEM)" = y ] && [ -z "$(arg secretmem.enable)" ]; then
+	if [ "$(rodata)" = full ] || debug_pagealloc || kfence_late; then
+		LMT_SECRET_EXPECT=works
+	else
+		LMT_SECRET_EXPECT=ENOSYS
+	fi
+	export LMT_SECRET_EXPECT
+fi
+
 [ ! -w /dev/kmsg ] || mark_log
 ./secretmem
