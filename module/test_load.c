@@ -42,6 +42,22 @@ static void expect(struct lmt *t, int cpu, unsigned long addr, unsigned long pfn
 			 one.write ? "write" : "read", one.got, one.expected);
 }
 
+/* Of the pages on either side of page n, those that are in the map must work. */
+static void expect_beside(struct lmt *t, int cpu, struct lmt_area *a, unsigned long pages,
+			  const unsigned long *is_out, unsigned long n, bool fill)
+{
+	unsigned long i;
+
+	for (i = n ? n - 1 : 1; i <= n + 1 && i < pages; i += 2) {
+		if (test_bit(i, is_out))
+			continue;
+		if (fill)
+			lmt_area_fill_page(a, a->va + i * PAGE_SIZE);
+		else
+			expect(t, cpu, a->va + i * PAGE_SIZE, a->pfn + i, LMT_RW, "beside it");
+	}
+}
+
 /*
  * Random pages of a buffer leave the map and come back. Half of them at most
  * are out at any time.
@@ -92,6 +108,7 @@ void lmt_test_churn(struct lmt *t, const u64 *arg)
 		cpu = some_cpu(&rnd);
 		if (!enable)
 			lmt_area_fill_page(a, addr);
+		expect_beside(t, cpu, a, pages, is_out, n, true);
 		expect(t, cpu, addr, a->pfn + n, enable ? 0 : LMT_RW, "before");
 		ret = ops->set_memory_valid(addr, 1, enable);
 		if (ret == -EINVAL && !round && !*ops->rodata_full &&
@@ -105,6 +122,7 @@ void lmt_test_churn(struct lmt *t, const u64 *arg)
 			break;
 		}
 		expect(t, cpu, addr, a->pfn + n, enable ? LMT_RW : 0, "after");
+		expect_beside(t, cpu, a, pages, is_out, n, false);
 		if (enable) {
 			clear_bit(n, is_out);
 			out--;
