@@ -102,7 +102,10 @@ static const struct lmt_test tests[] = {
 		.fn = lmt_test_valid_across,
 	}, {
 		.name = "invalid_leaf",
-		.meaning = "a whole leaf invalid, then one page in it valid",
+		.meaning = "a whole leaf invalid, then one page in it valid, each for ms longer",
+		.arg = {
+			{ "ms", 0, 60000, 0 },
+		},
 		.fn = lmt_test_invalid_leaf,
 	}, {
 		.name = "direct_map",

@@ -4,6 +4,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/delay.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -293,10 +294,11 @@ void lmt_test_valid_gib(struct lmt *t, const u64 *arg)
 
 /*
  * A leaf that is invalid as a whole, and a part of it made valid: the split of
- * an invalid leaf, whose other parts must stay invalid.
+ * an invalid leaf, whose other parts must stay invalid. Others get ms to look at
+ * either.
  */
 static void invalid_inside(struct lmt *t, struct lmt_area *a, unsigned long va,
-			   unsigned long pages)
+			   unsigned long pages, unsigned int ms)
 {
 	unsigned long inner = pages / 2 + 3, i;
 	struct lmt_probes *p;
@@ -318,6 +320,7 @@ static void invalid_inside(struct lmt *t, struct lmt_area *a, unsigned long va,
 	}
 	lmt_probe(t, p, "all invalid");
 	lmt_window_changed(t, &w, 0, PTE_VALID, LMT_JOINED, "all invalid");
+	msleep_interruptible(ms);
 
 	ret = ops->set_memory_valid(va + inner * PAGE_SIZE, 1, 1);
 	if (ret == -EINVAL && !*ops->rodata_full && lmt_lookup(va).level != LMT_PTE) {
@@ -346,6 +349,7 @@ static void invalid_inside(struct lmt *t, struct lmt_area *a, unsigned long va,
 				break;
 			}
 		}
+		msleep_interruptible(ms);
 	}
 
 	ret = ops->set_memory_valid(va, pages, 1);
@@ -374,7 +378,7 @@ void lmt_test_invalid_leaf(struct lmt *t, const u64 *arg)
 	lmt_case(t, "pages_of_a_pmd");
 	a = lmt_area_get(t, PMD_SIZE);
 	if (a) {
-		invalid_inside(t, a, a->va, lmt_level_pages(LMT_PMD));
+		invalid_inside(t, a, a->va, lmt_level_pages(LMT_PMD), arg[0]);
 		lmt_area_put(t, a);
 	} else {
 		lmt_skip(t, "memory is short: no %lu MiB in one piece", PMD_SIZE / SZ_1M);
@@ -386,7 +390,7 @@ void lmt_test_invalid_leaf(struct lmt *t, const u64 *arg)
 		lmt_case(t, "%s", lmt_level_name[level]);
 		va = lmt_find_leaves(t, level, 1, &a);
 		if (va)
-			invalid_inside(t, a, va, lmt_level_pages(level));
+			invalid_inside(t, a, va, lmt_level_pages(level), arg[0]);
 		lmt_case_end(t);
 	}
 }
