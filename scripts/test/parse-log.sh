@@ -5,7 +5,7 @@
 #
 # Tests scripts/parse-log on the saved logs in scripts/test/logs: each has
 # `console`, `verdict`, what is expected of it, and where the runner ended the
-# guest, the phase in `timeout`. Those named real-* are logs of guests that did
+# guest, the phase in `timeout`, and exceptions in `allow`. Those named real-* are logs of guests that did
 # what the name says. Tests the readers of TAP and of page tables as well.
 
 # shellcheck source=scripts/lib.sh
@@ -28,12 +28,27 @@ echo "TAP version 13"
 for d in "$top"/scripts/test/logs/*/; do
 	args=()
 	[[ ! -f $d/timeout ]] || args=(--timeout "$(cat "$d/timeout")")
+	[[ ! -f $d/allow ]] || args+=(--allow "$(cat "$d/allow")")
 	rc=0
 	got=$("$top/scripts/parse-log" "${args[@]}" "$d/console" "$d/verdict") || rc=$?
 	is "log $(basename "$d")" "$(cat "$d/expect")" "$got"
 	case $got in PASS*) want=0 ;; SKIP*) want=4 ;; *) want=1 ;; esac
 	is "log $(basename "$d"), exit" "$want" "$rc"
 done
+
+# What an exception is for, and nothing that only looks like it.
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+"$top/scripts/parse-log" --patterns "$tmp/splats" "$tmp/allowed"
+left() { # NAME LINE
+	grep -E -f "$tmp/splats" <<<"$2" | grep -cvE -f "$tmp/allowed" -f "$tmp/allowed.$1" || true
+}
+is "allow=kfence-kunit: a report that the test provokes" 0 "$(left kfence-kunit '[    2.1] BUG: KFENCE: invalid read in test_invalid_access+0x70/0xe8')"
+is "allow=kfence-kunit: the same, of a module" 1 "$(left kfence-kunit '[    2.1] BUG: KFENCE: invalid read in test_invalid_access+0x70/0xe8 [other]')"
+is "allow=kfence-kunit: of a function that is no case" 1 "$(left kfence-kunit '[    2.1] BUG: KFENCE: invalid read in test_something+0x70/0xe8')"
+is "allow=kfence-kunit: of a function with a longer name" 1 "$(left kfence-kunit '[    2.1] BUG: KFENCE: memory corruption in my_test_corruption+0x70/0xe8')"
+is "allow=kfence-kunit: another checker's report" 1 "$(left kfence-kunit '[    2.1] BUG: KASAN: use-after-free in test_corruption+0x70/0xe8')"
+is "allow=kfence-kunit: a warning" 1 "$(left kfence-kunit '[    2.1] WARNING: CPU: 0 PID: 1 at mm/kfence/core.c:1 kfence_protect+0x70/0xe8')"
 
 is "TAP: passed, failed, skipped" "2 1 1" "$(printf '%s\n' 1..4 'ok 1 a' 'not ok 2 b' 'ok 3 c # SKIP no' 'ok 4 d' | tap)"
 is "TAP: expected failures pass" "2 0 0" "$(printf '%s\n' 1..2 'ok 1 a' 'not ok 2 b # XFAIL known' | tap)"
