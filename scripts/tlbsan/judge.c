@@ -3,8 +3,9 @@
  * The judgement. A translation that was valid may be held by every CPU that could
  * have used it. When its entry changes, it goes to the held set as it was, and
  * leaves it CPU by CPU, when a TLBI that hits it is complete: executed after the
- * store was made visible by a DSB, and followed by a DSB on the CPU that
- * executed it. What is in the set is not wrong as such. It is looked at when
+ * store was made visible by a DSB of the CPU that stored or, as a DSB is for all
+ * that its CPU has observed, of the one that executes the TLBI, and followed by a
+ * DSB on that one. What is in the set is not wrong as such. It is looked at when
  *
  *	a checkpoint names its addresses	(stale, walk)
  *	a valid entry appears at its addresses	(bbm)
@@ -69,6 +70,7 @@ struct pending {
 	uint64_t seq;
 	uint64_t dsb[PT_MAX_CPUS];
 	uint64_t dsb_own;	/* of the CPU that executed it */
+	uint64_t dsb_seq;	/* likewise */
 	struct event *event;
 };
 
@@ -82,6 +84,7 @@ struct unsynced {
 static struct {
 	uint64_t dsb;		/* barriers that make stores visible to all walkers */
 	uint64_t dsb_own;	/* those, and barriers for the CPU's own walker */
+	uint64_t dsb_seq;	/* the last event before the last of dsb */
 	uint64_t order;		/* those, and barriers that only order them */
 	struct pending *pending;
 	unsigned int pendings;
@@ -340,7 +343,7 @@ static bool was_visible(const struct held *h, const struct pending *p)
 {
 	if (h->seq > p->seq)
 		return false;
-	if (h->dsb < p->dsb[h->site.cpu])
+	if (h->dsb < p->dsb[h->site.cpu] || h->seq <= p->dsb_seq)
 		return true;
 	return !p->tlbi.broadcast && h->site.cpu == here.cpu && h->dsb_own < p->dsb_own;
 }
@@ -416,7 +419,7 @@ void judge_tlbi(const struct tlbi *tlbi, const struct tlbi_span *span)
 	p = &cpus[here.cpu].pending[cpus[here.cpu].pendings++];
 	*p = (struct pending) {
 		.tlbi = *tlbi, .span = *span, .seq = seq, .dsb_own = cpus[here.cpu].dsb_own,
-		.event = e,
+		.dsb_seq = cpus[here.cpu].dsb_seq, .event = e,
 	};
 	for (i = 0; i < PT_MAX_CPUS; i++)
 		p->dsb[i] = cpus[i].dsb;
@@ -432,6 +435,7 @@ void judge_barrier(const struct insn *insn)
 		cpus[here.cpu].order++;
 		if (insn->kind == INSN_DSB) {
 			cpus[here.cpu].dsb++;
+			cpus[here.cpu].dsb_seq = seq;
 			cpus[here.cpu].unsynceds = 0;
 		}
 	}

@@ -268,6 +268,28 @@ int main(void)
 	store(BASE + 2 * 4096 + 8, 0);
 	all();
 
+	/* Another CPU's store is made visible by a DSB of the CPU that flushes. */
+	ISHST();
+	judge_site(1, 0x2000);
+	ISHST();
+	store(PTE(30), 0);
+	judge_site(0, 0x1000);
+	tlbi(VAE1IS, ARG(30, 5));
+	ISH();
+	check(root, 30, 30);
+	expect("flushed by a CPU without a DSB since another stored", "stale/unordered order/store");
+	judge_site(1, 0x2000);
+	store(PTE(31), 0);
+	judge_site(0, 0x1000);
+	ISHST();
+	tlbi(VAE1IS, ARG(31, 5));
+	ISH();
+	judge_site(1, 0x2000);
+	ISHST();
+	judge_site(0, 0x1000);
+	check(root, 31, 31);
+	expect("flushed by a CPU with a DSB since another stored", "");
+
 	/* The tables go: last level first, then walk caches, then reuse. */
 	store(BASE + 2 * 4096, 0);
 	ISHST();
