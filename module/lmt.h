@@ -393,6 +393,9 @@ void lmt_test_churn(struct lmt *t, const u64 *arg);
 void lmt_test_concurrent(struct lmt *t, const u64 *arg);
 void lmt_test_seed(struct lmt *t, const u64 *arg);
 
+/* test_hotplug.c */
+void lmt_test_hotplug(struct lmt *t, const u64 *arg);
+
 /* test_tlbsan.c */
 void lmt_test_tlbsan(struct lmt *t, const u64 *arg);
 

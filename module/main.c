@@ -167,6 +167,15 @@ static const struct lmt_test tests[] = {
 		},
 		.fn = lmt_test_seed,
 	}, {
+		.name = "hotplug",
+		.meaning = "memory that mem= hides is added, and removed in pieces; not in `all`",
+		.arg = {
+			{ "start", 0, U64_MAX, 0 },
+			{ "bytes", 0, U64_MAX, 0 },
+		},
+		.alone = true,
+		.fn = lmt_test_hotplug,
+	}, {
 		.name = "tlbsan",
 		.meaning = "right and wrong flushes, for the flush sanitizer to tell apart; not in `all`",
 		.alone = true,
