@@ -20,7 +20,8 @@
 # With the argument boot, which an init has to give at each boot, it resumes where
 # LMT_RESUME=init and the disk holds an image. Where that fails, or the last
 # attempt did, or the kernel should have resumed by itself, it says so and exits
-# with 1. A reset that leads to no resume is hence not mistaken for a first boot.
+# with 1. A reset that leads to no resume is hence not mistaken for a first boot:
+# that is all there is to see of a crash while the consoles are suspended.
 
 # Functions are called by check. Of A && B || C, C ends the test.
 # shellcheck disable=SC2015,SC2317
