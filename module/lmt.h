@@ -9,6 +9,7 @@
  * area.c	physically contiguous memory with a known content
  * probe.c	accesses from every CPU
  * measure.c	time, instructions, the kernel's counters, `stats`
+ * hold.c	memory that stays invalid between tests
  * test_*.c	the tests
  */
 #ifndef LMT_H
@@ -398,6 +399,12 @@ void lmt_test_hotplug(struct lmt *t, const u64 *arg);
 
 /* test_tlbsan.c */
 void lmt_test_tlbsan(struct lmt *t, const u64 *arg);
+
+/* hold.c */
+void lmt_test_hold(struct lmt *t, const u64 *arg);
+void lmt_test_held(struct lmt *t, const u64 *arg);
+void lmt_test_let_go(struct lmt *t, const u64 *arg);
+int lmt_held_show(struct seq_file *m, void *v);
 
 /* main.c */
 

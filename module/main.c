@@ -29,13 +29,16 @@
  *                 emulated
  *  tests    0444  the tests: name, arguments with range and default, meaning; with
  *                 a + before the name if it is not one of `all`
+ *  held     0444  what `hold` took and `let_go` has not given back, an area a
+ *                 line: kind, physical address, bytes, bytes that are invalid in
+ *                 the linear map, first word of the content. See hold.c
  *
  * Reading changes nothing. Files may be read while a test runs: layout shows
  * the map as it is at that time, results and stats the last run.
  *
  * Module parameter `run=`: what to write to run when the module is loaded; the
- * load fails where the write would. While run is open or a test runs, the module
- * cannot be unloaded.
+ * load fails where the write would. While run is open, a test runs, or memory is
+ * held, the module cannot be unloaded.
  *
  * Test enomem wants failing allocations, which its caller sets up under
  * /sys/kernel/debug/fail_page_alloc: task-filter 1, min-order 0,
@@ -180,6 +183,24 @@ static const struct lmt_test tests[] = {
 		.meaning = "right and wrong flushes, for the flush sanitizer to tell apart; not in `all`",
 		.alone = true,
 		.fn = lmt_test_tlbsan,
+	}, {
+		.name = "hold",
+		.meaning = "free memory made invalid, which stays so until `let_go`; not in `all`",
+		.arg = {
+			{ "MiB", 1, 1 << 20, 64 },
+		},
+		.alone = true,
+		.fn = lmt_test_hold,
+	}, {
+		.name = "held",
+		.meaning = "what is held is as invalid as it was left; not in `all`",
+		.alone = true,
+		.fn = lmt_test_held,
+	}, {
+		.name = "let_go",
+		.meaning = "the same, then all valid: its content is intact; not in `all`",
+		.alone = true,
+		.fn = lmt_test_let_go,
 	},
 };
 
@@ -434,6 +455,7 @@ static int results_show(struct seq_file *m, void *v)
 DEFINE_SHOW_ATTRIBUTE(results);
 DEFINE_SHOW_ATTRIBUTE(lmt_layout);
 DEFINE_SHOW_ATTRIBUTE(lmt_stats);
+DEFINE_SHOW_ATTRIBUTE(lmt_held);
 
 static int tests_show(struct seq_file *m, void *v)
 {
@@ -474,6 +496,7 @@ static int __init lmt_init(void)
 	debugfs_create_file("layout", 0444, dir, NULL, &lmt_layout_fops);
 	debugfs_create_file("stats", 0444, dir, NULL, &lmt_stats_fops);
 	debugfs_create_file("tests", 0444, dir, NULL, &tests_fops);
+	debugfs_create_file("held", 0444, dir, NULL, &lmt_held_fops);
 	return 0;
 }
 

@@ -48,27 +48,44 @@ trap 'exit 143' TERM
 
 tmp=$(mktemp -d) || exit 1
 
+# say LINE: to stdout, and to the file $tap_keep for a test that goes on in another
+# kernel. tap_go_on: such a test says again what it said before.
+tap_keep=
+
+say() {
+	printf '%s\n' "$*"
+	[ -z "$tap_keep" ] || printf '%s\n' "$*" >>"$tap_keep"
+}
+
+tap_go_on() {
+	cat "$tap_keep"
+	tap_planned=$(sed -n 's/^1\.\.//p' "$tap_keep")
+	tap_run=$(grep -cE '^(not )?ok ' "$tap_keep")
+	tap_failed=$(grep -c '^not ok ' "$tap_keep")
+	tap_skipped=$(grep -c '^ok .* # SKIP ' "$tap_keep")
+}
+
 # plan N: how many cases there will be. 0 is none to be had: that is a failure.
 plan() {
-	echo "TAP version 13"
-	echo "1..$1"
+	say "TAP version 13"
+	say "1..$1"
 	tap_planned=$1
 }
 
-diag() { printf '# %s\n' "$*"; }
+diag() { say "# $*"; }
 
 # diag_file FILE: the lines of a file, as diagnostics.
-diag_file() { sed 's/^/# /' "$1"; }
+diag_file() { say "$(sed 's/^/# /' "$1")"; }
 
 ok() {
 	tap_run=$((tap_run + 1))
-	printf 'ok %d %s\n' "$tap_run" "$*"
+	say "ok $tap_run $*"
 }
 
 not_ok() {
 	tap_run=$((tap_run + 1))
 	tap_failed=$((tap_failed + 1))
-	printf 'not ok %d %s\n' "$tap_run" "$*"
+	say "not ok $tap_run $*"
 }
 
 # skip NAME REASON
@@ -80,7 +97,7 @@ skip() {
 	fi
 	tap_run=$((tap_run + 1))
 	tap_skipped=$((tap_skipped + 1))
-	printf 'ok %d %s # SKIP %s\n' "$tap_run" "$1" "$2"
+	say "ok $tap_run $1 # SKIP $2"
 }
 
 # check NAME COMMAND...: ok if the command succeeds.
@@ -271,6 +288,38 @@ load_module() {
 unload_module() {
 	loaded || return 0
 	why=$(rmmod "$mod" 2>&1)
+}
+
+# run_module COMMAND: writes it to the module's file run; true if all its cases
+# passed. What did not is said.
+run_module() {
+	echo "$1" >"$mdir/run" 2>"$tmp/err" || {
+		diag_file "$tmp/err"
+		diag "writing \"$1\" to run failed"
+		return 1
+	}
+	cat "$mdir/results" >"$tmp/results"
+	grep -E '^ *#|not ok' "$tmp/results" | grep -v '# Subtest:' >"$tmp/said"
+	diag_file "$tmp/said"
+	grep -q '^ok ' "$tmp/results" && ! grep -q 'not ok' "$tmp/results"
+}
+
+# splits: leaves split since boot, by the module's counters.
+splits() {
+	awk '/^split_(pud|cont_pmd|pmd|cont_pte) / { n += $2 } END { print n + 0 }' "$mdir/stats"
+}
+
+# split_more: single pages out of the map and back, until 100 more splits are
+# counted. True where that is so.
+split_more() {
+	split_from=$(splits)
+	split_seed=0
+	while [ $(($(splits) - split_from)) -lt 100 ] && [ $split_seed -lt 20 ]; do
+		split_seed=$((split_seed + 1))
+		run_module "churn 32768 200 $split_seed" || return 1
+	done
+	diag "$(splits) splits since boot, $split_from of them before"
+	[ $(($(splits) - split_from)) -ge 100 ]
 }
 
 # mark_log, new_splats: what the kernel complained of since mark_log. A log

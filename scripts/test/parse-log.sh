@@ -5,7 +5,8 @@
 #
 # Tests scripts/parse-log on the saved logs in scripts/test/logs: each has
 # `console`, `verdict`, what is expected of it, and where the runner ended the
-# guest, the phase in `timeout`, and exceptions in `allow`. Those named real-* are logs of guests that did
+# guest, the phase in `timeout`, and exceptions in `allow`; a panic that was asked for is in `panic`, the
+# number of kernels that should boot in `boots`. Those named real-* are logs of guests that did
 # what the name says. Tests the readers of TAP and of page tables as well.
 
 # shellcheck source=scripts/lib.sh
@@ -27,8 +28,9 @@ tap() { awk -f "$top/scripts/tap.awk"; }
 echo "TAP version 13"
 for d in "$top"/scripts/test/logs/*/; do
 	args=()
-	[[ ! -f $d/timeout ]] || args=(--timeout "$(cat "$d/timeout")")
-	[[ ! -f $d/allow ]] || args+=(--allow "$(cat "$d/allow")")
+	for a in timeout panic boots allow; do
+		[[ ! -f $d/$a ]] || args+=("--$a" "$(cat "$d/$a")")
+	done
 	rc=0
 	got=$("$top/scripts/parse-log" "${args[@]}" "$d/console" "$d/verdict") || rc=$?
 	is "log $(basename "$d")" "$(cat "$d/expect")" "$got"
