@@ -228,6 +228,10 @@ void decode_insn(uint32_t op, struct insn *insn)
 		insn->rt = op & 0x800 ? 30 : op >> 5 & 31;
 		return;
 	}
+	if (op == 0xd4000002 || op == 0xd4000003) {
+		insn->kind = INSN_CALL_OUT;
+		return;
+	}
 	/* All others have the top byte of system instructions. */
 	if (op >> 24 != 0xd5)
 		return;

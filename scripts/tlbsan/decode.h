@@ -63,6 +63,7 @@ enum insn_kind {
 	INSN_ZVA,	/* zeroes a block of memory: DC ZVA, DC GZVA */
 	INSN_DCZID,	/* reads how large that block is */
 	INSN_RET,	/* return, with or without authentication */
+	INSN_CALL_OUT,	/* HVC #0 or SMC #0: a call of the firmware, see PSCI_CPU_OFF */
 	INSN_MARK_RANGE,
 	INSN_MARK_LABEL,
 };
@@ -75,6 +76,9 @@ enum msr_reg { MSR_TTBR0, MSR_TTBR1, MSR_TCR, MSR_MAIR, MSR_SCTLR };
  */
 #define MARK_RANGE_HINT	91	/* x0 to x1 (excluded) is to be judged now */
 #define MARK_LABEL_HINT	92	/* x0: text, x1: its length; what is done next */
+
+/* x0 of a call that turns the calling CPU off (Power State Coordination Interface, 5.1). */
+#define PSCI_CPU_OFF	0x84000002
 
 /**
  * struct insn - one decoded instruction

@@ -458,6 +458,32 @@ void judge_cpu_live(unsigned int cpu)
 	live |= 1U << cpu;
 }
 
+static bool lose_cpu(struct bucket *b, struct held *h, void *arg)
+{
+	(void)b;
+	h->cpus &= ~*(const uint32_t *)arg;
+	return !h->cpus;
+}
+
+/*
+ * A CPU turns itself off. When it comes back its MMU is off and what its TLBs hold
+ * is unknown, so it cannot use any of it before it has emptied them.
+ */
+void judge_cpu_off(unsigned int cpu)
+{
+	uint32_t bit = 1U << cpu;
+	struct pt_root *root, *next;
+
+	live &= ~bit;
+	for (root = pt_roots(); root; root = next) {
+		next = root->next;
+		root->cpus &= ~bit;
+		if (root->loaded & bit)
+			pt_root_unload(root, cpu, false);
+	}
+	each_held(true, 0, 0, UINT64_MAX, lose_cpu, &bit);
+}
+
 void judge_kernel_root(struct pt_root *root)
 {
 	kernel_root = root;

@@ -102,6 +102,7 @@ void judge_site(unsigned int cpu, uint64_t pc);
 void judge_tlbi(const struct tlbi *tlbi, const struct tlbi_span *span);
 void judge_barrier(const struct insn *insn);
 void judge_cpu_live(unsigned int cpu);
+void judge_cpu_off(unsigned int cpu);
 void judge_kernel_root(struct pt_root *root);
 struct pt_root *judge_kernel(void);
 void judge_mair(uint64_t mair);

@@ -286,6 +286,15 @@ static void on_msr(unsigned int vcpu, const struct site_insn *s)
 	}
 }
 
+static void on_call_out(unsigned int vcpu)
+{
+	if ((uint32_t)operand(vcpu, 0) != PSCI_CPU_OFF)
+		return;
+	judge_cpu_off(vcpu);
+	cpus[vcpu].ttbr0 = cpus[vcpu].ttbr1 = NULL;
+	cpus[vcpu].mmu = false;
+}
+
 /* Checkpoints. */
 
 static void judge_now(const char *name, struct range *r)
@@ -509,6 +518,9 @@ static void on_insn(unsigned int vcpu, void *udata)
 		break;
 	case INSN_RET:
 		on_return(vcpu, s);
+		break;
+	case INSN_CALL_OUT:
+		on_call_out(vcpu);
 		break;
 	case INSN_ZVA:
 	case INSN_DCZID:

@@ -95,6 +95,10 @@ static void others(void)
 		{ 0xd5032b7f, INSN_MARK_RANGE, 0, 0, 0, "hint #91" },
 		{ 0xd5032b9f, INSN_MARK_LABEL, 0, 0, 0, "hint #92" },
 		{ 0xd503201f, INSN_OTHER, 0, 0, 0, "nop" },
+		{ 0xd4000002, INSN_CALL_OUT, 0, 0, 0, "hvc #0" },
+		{ 0xd4000003, INSN_CALL_OUT, 0, 0, 0, "smc #0" },
+		{ 0xd4000001, INSN_OTHER, 0, 0, 0, "svc #0" },
+		{ 0xd4000022, INSN_OTHER, 0, 0, 0, "hvc #1" },
 		{ 0xf9000020, INSN_OTHER, 0, 0, 0, "str" },
 	};
 	struct insn d;

@@ -246,12 +246,16 @@ int main(void)
 	judge_opt.weak = 1 << 1;
 	store(BASE + 20 * 4096, PART(0));
 	ISHST();
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < 3; i++) {
+		root->cpus = root->loaded = 3;
+		judge_cpu_live(1);
 		store(BASE + 2 * 4096 + 8, 0);
 		all();
 		store(BASE + 2 * 4096 + 8, PART(0) & ~PT_TABLE);
 		ISHST();
-		if (i) {
+		if (i == 2) {
+			judge_cpu_off(1);
+		} else if (i == 1) {
 			root->loaded = 1;
 			judge_site(1, 0x2000);
 			tlbi(VMALLE1, 0);
@@ -260,9 +264,21 @@ int main(void)
 		}
 		store(BASE + 2 * 4096 + 8, TABLE(20));
 		ISHST();
-		expect(i ? "size changed live while the weak CPU was out of the way" :
+		expect(i == 2 ? "size changed live while the weak CPU was off" :
+		       i == 1 ? "size changed live while the weak CPU was out of the way" :
 		       "size changed live under a weak CPU", i ? "" : "bbm/size");
 	}
+	/* What a CPU held that is off now, and what the others hold. */
+	judge_cpu_live(1);
+	root->cpus = root->loaded = 3;
+	store(BASE + 2 * 4096 + 8, 0);
+	ISHST();
+	judge_cpu_off(1);
+	tlbi(VMALLE1, 0);
+	NSH();
+	check(root, 512, 515);
+	expect("a local flush, while the other CPU is off", "");
+	judge_cpu_live(1);
 	judge_opt.weak = 0;
 	root->cpus = root->loaded = 3;
 	store(BASE + 2 * 4096 + 8, 0);
