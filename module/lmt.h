@@ -32,6 +32,12 @@
 
 #define ops	(&linear_map_test_ops)
 
+/* Does a change of a vmalloc area reach the linear alias? */
+static inline bool lmt_rodata_full(void)
+{
+	return *ops->rodata_full && ops->can_set_direct_map();
+}
+
 /* Sizes of leaves, the biggest first: the next one down is what a split gives. */
 enum lmt_level {
 	LMT_PUD,

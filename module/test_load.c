@@ -111,7 +111,7 @@ void lmt_test_churn(struct lmt *t, const u64 *arg)
 		expect_beside(t, cpu, a, pages, is_out, n, true);
 		expect(t, cpu, addr, a->pfn + n, enable ? 0 : LMT_RW, "before");
 		ret = ops->set_memory_valid(addr, 1, enable);
-		if (ret == -EINVAL && !round && !*ops->rodata_full &&
+		if (ret == -EINVAL && !round && !lmt_rodata_full() &&
 		    lmt_lookup(addr).level != LMT_PTE) {
 			lmt_skip(t, "rodata is not full: the kernel does not split here");
 			break;
@@ -278,7 +278,7 @@ static void worker_ro(struct worker *w)
 	unsigned int nr = 1 + prandom_u32_state(&w->rnd) % (w->v->nr - first);
 	unsigned long addr = w->v->addr + first * PAGE_SIZE;
 	unsigned long pfn = page_to_pfn(w->v->pages[first]);
-	u8 rights = *ops->rodata_full ? LMT_R : LMT_RW;
+	u8 rights = lmt_rodata_full() ? LMT_R : LMT_RW;
 	int ret;
 
 	nr = min(nr, 8u);
@@ -383,7 +383,7 @@ void lmt_test_concurrent(struct lmt *t, const u64 *arg)
 	lmt_window_touch(&w, all.a->va, all.a->nr);
 	lmt_window_touch_done(&w);
 	if (!lmt_set_valid_allowed(t, &w) ||
-	    (LMT_PATCHED && !*ops->rodata_full && lmt_lookup(all.a->va).level != LMT_PTE)) {
+	    (LMT_PATCHED && !lmt_rodata_full() && lmt_lookup(all.a->va).level != LMT_PTE)) {
 		lmt_diag(t, "pages stay in the map, the kernel does not split here");
 		t->skip[0] = '\0';
 		all.may_valid = false;
@@ -506,7 +506,7 @@ static void seed_probe(struct lmt *t, struct lmt_alias *v, u8 area, u8 alias, bo
 /* The test of the field: most of the memory read-only, and back. */
 void lmt_test_seed(struct lmt *t, const u64 *arg)
 {
-	u8 alias = *ops->rodata_full ? LMT_R : LMT_RW;
+	u8 alias = lmt_rodata_full() ? LMT_R : LMT_RW;
 	unsigned long pages, wrong = 0, i;
 	struct lmt_census before, now;
 	struct lmt_measure m;

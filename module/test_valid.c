@@ -101,7 +101,7 @@ static void refused(struct lmt *t, struct lmt_window *w, int ret)
 		if (w->touched[i + 1] != w->touched[i] &&
 		    (w->level[i] == LMT_CONT_PMD || w->level[i] == LMT_CONT_PTE))
 			level = w->level[i];
-	if (level != LMT_HOLE && !*ops->rodata_full && ret == -EINVAL)
+	if (level != LMT_HOLE && !lmt_rodata_full() && ret == -EINVAL)
 		lmt_skip(t, "rodata is not full: %d for a %s leaf, and nothing changed", ret,
 			 lmt_level_name[level]);
 	else
@@ -323,7 +323,7 @@ static void invalid_inside(struct lmt *t, struct lmt_area *a, unsigned long va,
 	msleep_interruptible(ms);
 
 	ret = ops->set_memory_valid(va + inner * PAGE_SIZE, 1, 1);
-	if (ret == -EINVAL && !*ops->rodata_full && lmt_lookup(va).level != LMT_PTE) {
+	if (ret == -EINVAL && !lmt_rodata_full() && lmt_lookup(va).level != LMT_PTE) {
 		lmt_probe(t, p, "after a refusal");
 		lmt_window_changed(t, &w, 0, PTE_VALID, LMT_JOINED, "after a refusal");
 		lmt_skip(t, "rodata is not full: %d for one page of the leaf, and nothing changed",

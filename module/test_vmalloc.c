@@ -262,7 +262,7 @@ static void ro_rw(struct lmt *t, struct lmt_alias *v, unsigned int first, unsign
 	int ret;
 
 	/* Stock changes the alias of the whole area; neither does without full. */
-	if (!*ops->rodata_full) {
+	if (!lmt_rodata_full()) {
 		anr = 0;
 	} else if (!LMT_PATCHED) {
 		afirst = 0;
@@ -357,7 +357,7 @@ void lmt_test_ro_rw(struct lmt *t, const u64 *arg)
 
 	/* What these skips say, the cases above have found. */
 	lmt_case(t, "alias_of_the_part_only");
-	if (!*ops->rodata_full)
+	if (!lmt_rodata_full())
 		lmt_skip(t, "without rodata=full the alias stays writable");
 	else if (!LMT_PATCHED)
 		lmt_skip(t, "a stock kernel changes the alias of the whole area");
@@ -620,7 +620,7 @@ out:
 static void free_ro_case(struct lmt *t, const char *name, bool reset, unsigned int nr,
 			 unsigned int first, unsigned int part)
 {
-	bool known = !LMT_PATCHED && !reset && *ops->rodata_full;
+	bool known = !LMT_PATCHED && !reset && lmt_rodata_full();
 	struct page **pages = NULL;
 	struct lmt_alias *v = NULL;
 	struct lmt_probes *p = NULL;
