@@ -8,7 +8,8 @@
 #
 # Wants a kernel that relies on splits, booted with arm64.bbml2_test=without:N and
 # maxcpus= so that CPU N is not started at boot. A CPU that was refused once counts
-# as not there from then on: the test runs once after each boot.
+# as not there from then on: the test runs once after each boot, before detect.sh,
+# which starts it too.
 
 # Functions are called by traps too.
 # shellcheck disable=SC2317
@@ -31,6 +32,9 @@ without=$(arg arm64.bbml2_test | sed -n 's/.*without:\([0-9][0-9]*\).*/\1/p')
 [ -n "$without" ] || skip_all "no arm64.bbml2_test=without:N on the command line"
 online=$cpus/cpu$without/online
 [ "$(cat "$online" 2>/dev/null)" = 0 ] || skip_all "CPU $without is not there and off: boot with maxcpus=$without"
+whole_log
+! grep -q "linear_map: CPU$without refused" "$tmp/log" ||
+	skip_all "CPU $without was started and refused before: run this first after a boot"
 need_debugfs
 loaded && was_loaded=1
 load_module || skip_all "$why"
