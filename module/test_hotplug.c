@@ -226,6 +226,8 @@ static void check_leaves(struct lmt *t, const struct hot *h, const struct lmt_ce
 static void invalid_piece(struct lmt *t, struct hot *h, unsigned int b)
 {
 	unsigned long va = h->va + b * h->block;
+	/* With 64K pages a memory block is one PMD block. */
+	unsigned long bytes = min(PMD_SIZE, h->block / 4);
 	int ret;
 
 	lmt_case(t, "remove_invalid");
@@ -243,7 +245,7 @@ static void invalid_piece(struct lmt *t, struct hot *h, unsigned int b)
 		return;
 	}
 	if (!ret)
-		ret = ops->set_memory_valid(va + h->block / 2, PMD_SIZE / PAGE_SIZE, 0);
+		ret = ops->set_memory_valid(va + h->block / 2, bytes / PAGE_SIZE, 0);
 	if (ret) {
 		lmt_fail(t, "set_memory_valid() returned %d", ret);
 		return;
