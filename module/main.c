@@ -164,9 +164,10 @@ static const struct lmt_test tests[] = {
 		.fn = lmt_test_enomem,
 	}, {
 		.name = "seed",
-		.meaning = "vmalloc() of most free memory, read-only, back, vfree(), with costs",
+		.meaning = "vmalloc() of most free memory, read-only for ms, back, vfree(): costs",
 		.arg = {
 			{ "percent", 1, 95, 80 },
+			{ "ms", 0, 60000, 0 },
 		},
 		.fn = lmt_test_seed,
 	}, {

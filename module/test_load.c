@@ -9,6 +9,7 @@
 #include <linux/bitmap.h>
 #include <linux/completion.h>
 #include <linux/cpu.h>
+#include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/random.h>
@@ -503,7 +504,7 @@ static void seed_probe(struct lmt *t, struct lmt_alias *v, u8 area, u8 alias, bo
 	kfree(p);
 }
 
-/* The test of the field: most of the memory read-only, and back. */
+/* The test of the field: most of the memory read-only, for so long, and back. */
 void lmt_test_seed(struct lmt *t, const u64 *arg)
 {
 	u8 alias = lmt_rodata_full() ? LMT_R : LMT_RW;
@@ -545,6 +546,7 @@ void lmt_test_seed(struct lmt *t, const u64 *arg)
 		lmt_fail(t, "set_memory_ro() returned %d", ret);
 	else
 		seed_probe(t, v, LMT_R, alias, false, "read-only");
+	msleep_interruptible(arg[1]);
 	for (i = 0; !ret && i < v->nr && !lmt_interrupted(t);) {
 		lmt_map_lock();
 		do {
