@@ -546,7 +546,8 @@ void lmt_test_seed(struct lmt *t, const u64 *arg)
 		lmt_fail(t, "set_memory_ro() returned %d", ret);
 	else
 		seed_probe(t, v, LMT_R, alias, false, "read-only");
-	msleep_interruptible(arg[1]);
+	if (!ret)
+		msleep_interruptible(arg[1]);
 	for (i = 0; !ret && i < v->nr && !lmt_interrupted(t);) {
 		lmt_map_lock();
 		do {
